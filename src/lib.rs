@@ -1,1 +1,11 @@
+//! Sinkscope: see attention sinks, and what a KV cache loses when it evicts them.
 
+pub mod analysis;
+pub mod capture;
+pub mod engine;
+mod error;
+pub mod export;
+pub mod model;
+pub mod progress;
+
+pub use error::{Error, Result};

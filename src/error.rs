@@ -1,0 +1,35 @@
+//! The one error type of the public API: each variant is one module's error, one line, fit for a toast.
+
+/// Everything that can go wrong, one line each, the path last.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody asked the job to stop.
+    #[error(transparent)]
+    Cancelled(#[from] crate::progress::Cancelled),
+    /// Finding, reading or running a model.
+    #[error(transparent)]
+    Model(#[from] crate::model::ModelError),
+    /// Turning a prompt into tokens.
+    #[error(transparent)]
+    Prompt(#[from] crate::model::tokenizer::PromptError),
+    /// Getting a model: caches, the Hub, mirrors.
+    #[error(transparent)]
+    Source(#[from] crate::model::source::SourceError),
+    /// Writing a result.
+    #[error(transparent)]
+    Export(#[from] crate::export::ExportError),
+    /// A job panicked; the engine lives on.
+    #[error("Internal error: {0}. Please report it; the next run starts fresh")]
+    Panic(String),
+}
+
+impl Error {
+    /// Whether this is a cancellation, which is no failure.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
+}
+
+/// Result with the crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,10 @@
+//! Chat prompts and the model's own chat template.
+
+/// One turn of a chat.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ChatMessage {
+    /// `system`, `user` or `assistant` (whatever the template knows).
+    pub role: String,
+    /// What was said.
+    pub content: String,
+}
