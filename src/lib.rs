@@ -1,11 +1,13 @@
 //! Sinkscope: see attention sinks, and what a KV cache loses when it evicts them.
 
 pub mod analysis;
+pub mod attention;
 pub mod capture;
 pub mod engine;
 mod error;
 pub mod export;
 pub mod model;
 pub mod progress;
+mod raw;
 
 pub use error::{Error, Result};

@@ -41,7 +41,6 @@ impl GgufValue {
 
     /// The value as a number.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "metadata numbers are small")]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Float(v) => Some(*v),

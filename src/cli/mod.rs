@@ -1,0 +1,30 @@
+//! The command line: arguments as typed, and the headless commands.
+
+mod analyze;
+mod arguments;
+mod bench;
+mod draw;
+mod models;
+mod output;
+mod render;
+mod reporter;
+
+pub use arguments::{Arguments, Command, model_ref};
+pub use draw::run_headless_default;
+pub use reporter::TerminalReporter;
+
+use crate::Result;
+use crate::progress::CancelToken;
+
+/// Runs a headless command.
+///
+/// # Errors
+/// Whatever the command failed with; its one line is for the terminal.
+pub fn run(command: Command, offline: bool, cancel: &CancelToken) -> Result<()> {
+    match command {
+        Command::Analyze(args) => analyze::run(&args, offline, cancel),
+        Command::Render(args) => draw::run(&args, offline, cancel),
+        Command::Models(args) => models::run(args, offline, cancel),
+        Command::Bench(args) => bench::run(&args, cancel),
+    }
+}
