@@ -18,7 +18,8 @@ impl Selection {
     /// All layers without a local window, all heads; the better choice for detection in mixed models.
     #[must_use]
     pub fn global_layers(windows: &[Option<usize>]) -> Self {
-        let layers = windows.iter().enumerate().filter(|(_, window)| window.is_none()).map(|(layer, _)| layer);
+        let layers =
+            windows.iter().enumerate().filter(|(_, window)| window.is_none()).map(|(layer, _)| layer);
         Self { layers: Some(layers.collect()), heads: None }
     }
 

@@ -93,8 +93,11 @@ impl Analysis {
             far_lift: self.far_lift.clone(),
             sink_rate: self.sink_rate.clone(),
         };
-        let options =
-            AnalysisOptions { profile, threshold: Some(threshold), selection: self.options.selection.clone() };
+        let options = AnalysisOptions {
+            profile,
+            threshold: Some(threshold),
+            selection: self.options.selection.clone(),
+        };
         Self::of_profiles(profiles, self.classes.clone(), options)
     }
 
