@@ -96,11 +96,9 @@ impl ColorScale {
         if self.kind != ScaleKind::Log {
             return [0.0, 0.25, 0.5, 0.75, 1.0].iter().map(|part| part * self.max).collect();
         }
-        #[expect(clippy::cast_possible_truncation, reason = "exponents of f32 fit")]
         let (first, last) =
             ((self.floor.log10() - 1e-3).ceil() as i32, (self.max.log10() + 1e-3).floor() as i32);
         // Through f64, so that the decades print as 0.001 and not as 0.0009999999.
-        #[expect(clippy::cast_possible_truncation, reason = "a decade within the range of f32")]
         (first..=last).map(|exponent| 10f64.powi(exponent) as f32).collect()
     }
 }
@@ -206,12 +204,6 @@ impl ColorTable {
 
     /// The map's colour at a position 0…1, for colour bars.
     #[must_use]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "the position is clamped to the table"
-    )]
     pub fn at(&self, position: f32) -> [u8; 3] {
         let last = STEPS - 1;
         let step = (position.clamp(0.0, 1.0) * last as f32).round() as usize;

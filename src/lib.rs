@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod capture;
+pub mod cli;
 pub mod color;
 pub mod engine;
 mod error;

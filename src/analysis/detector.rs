@@ -120,7 +120,6 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "token counts are small")]
 fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }

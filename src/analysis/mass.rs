@@ -111,7 +111,6 @@ pub struct Visibility {
 impl Visibility {
     /// Visibility over `n` tokens, in a local layer of that window or in a global one.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "token counts are small")]
     pub fn new(n: usize, window: Option<usize>) -> Self {
         let mut uniform_before = Vec::with_capacity(n + 1);
         let mut sum = 0.0;

@@ -84,7 +84,6 @@ struct Sums {
 impl Profiles {
     /// Computes the profiles of a table of column sums. With an empty selection all values are `None`.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts of heads are small")]
     pub fn of(table: &MassTable<'_>, selection: &Selection) -> Self {
         let layers = selection.layers_of(table.layers.len());
         let heads = selection.heads_of(table.heads);
@@ -141,7 +140,6 @@ impl Sums {
         sums
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counts of heads are small")]
     fn expect_uniform(&mut self, visibility: &Visibility, heads: usize) {
         for key in 0..self.mass.len() {
             self.uniform[key] += heads as f64 * visibility.uniform_mass(key);
@@ -150,7 +148,6 @@ impl Sums {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "token counts are small")]
     fn add_head(&mut self, visibility: &Visibility, mass: &[f32], far_mass: &[f32]) {
         let n = self.mass.len() as f64;
         for (key, (&mass, &far_mass)) in mass.iter().zip(far_mass).enumerate() {
@@ -171,7 +168,6 @@ fn ratios<'a>(mass: &'a [f64], uniform: &'a [f64]) -> impl Iterator<Item = Optio
 
 /// α of one key in every head: `[layer][head]`.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "token counts are small")]
 pub fn alpha_of_key(table: &MassTable<'_>, key: usize) -> Vec<Vec<f64>> {
     (0..table.layers.len())
         .map(|layer| {

@@ -101,7 +101,6 @@ pub fn birth_layer(far_lift_by_layer: &[Vec<Option<f64>>], key: usize) -> Option
     far_lift_by_layer.iter().position(|layer| layer[key].is_some_and(|lift| lift > BIRTH_FAR_LIFT))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of heads are small")]
 fn head_share(alpha: &[Vec<f64>]) -> f64 {
     let pairs = alpha.iter().flatten();
     let sinking = pairs.clone().filter(|&&alpha| alpha > SINK_RATE_EPSILON).count();
@@ -116,7 +115,6 @@ fn largest_hidden_ratio(capture: &Capture, index: usize) -> (usize, f64) {
 }
 
 fn is_massive(layer: &LayerCapture, index: usize, hidden: usize) -> bool {
-    #[expect(clippy::cast_precision_loss, reason = "widths are small")]
     let typical = median_of(&layer.hidden_norm) / (hidden.max(1) as f64).sqrt();
     let magnitude = f64::from(layer.hidden_max_abs[index]);
     magnitude > MASSIVE_MAGNITUDE && magnitude >= MASSIVE_RATIO * typical

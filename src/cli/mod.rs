@@ -1,0 +1,3 @@
+//! Headless commands: what the window shows, a command reproduces.
+
+pub mod render;
