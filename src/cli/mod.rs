@@ -1,3 +1,0 @@
-//! Headless commands: what the window shows, a command reproduces.
-
-pub mod render;
