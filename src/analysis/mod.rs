@@ -1,4 +1,19 @@
 //! From column sums to sinks: profiles, the log-MAD detector, classes. Pure: numbers in, numbers out.
+//!
+//! [`MassTable`] (plain column sums) → [`Profiles`] → [`Detection`] → [`Sink`]s; [`Analysis`] does
+//! it all for a capture.
+
+mod classes;
+mod detector;
+mod mass;
+mod profile;
+mod sinks;
+
+pub use classes::{TokenClass, classify};
+pub use detector::Detection;
+pub use mass::{LayerMass, MassTable, Selection, Visibility};
+pub use profile::{ProfileKind, Profiles, alpha_of_key, far_lift_of_layers};
+pub use sinks::{Corroboration, Sink, alpha_by_layer_head, birth_layer, far_lift_by_layer};
 
 use crate::capture::Capture;
 
@@ -12,48 +27,12 @@ pub const SINK_RATE_EPSILON: f64 = 0.3;
 pub const DEFAULT_THRESHOLD: f64 = 3.5;
 /// Usable keys that the detector needs before it flags anything.
 pub const MIN_USABLE_KEYS: usize = 20;
-
-/// The four normalisations of the attention-mass profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProfileKind {
-    /// Mass against uniform attention, far queries only; the default for detection.
-    #[default]
-    FarLift,
-    /// Share of all attention.
-    Share,
-    /// Mean weight that a query which can see the key gives it.
-    Alpha,
-    /// Mass against uniform attention.
-    Lift,
-}
-
-/// Which layers and heads a profile averages over.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Selection {
-    /// Layers; `None` for all.
-    pub layers: Option<Vec<usize>>,
-    /// Query heads, the same in every chosen layer; `None` for all.
-    pub heads: Option<Vec<usize>>,
-}
-
-/// What a token is, from the tokenizer's metadata and the chat template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenClass {
-    /// The model's BOS at index 0.
-    Bos,
-    /// Index 0 that is not BOS.
-    Positional,
-    /// Special or added token, or put there by the chat template.
-    Structural,
-    /// Newline or punctuation.
-    Delimiter,
-    /// Anything else.
-    Content,
-    /// A learned sink logit (gpt-oss).
-    Virtual,
-}
+/// Far-lift of a layer above which a sink counts as born.
+pub const BIRTH_FAR_LIFT: f64 = 5.0;
+/// A massive activation is larger than this (Sun et al., arXiv 2402.17762) …
+pub const MASSIVE_MAGNITUDE: f64 = 100.0;
+/// … and at least this many times the typical magnitude.
+pub const MASSIVE_RATIO: f64 = 1000.0;
 
 /// What the detector is asked.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -64,44 +43,6 @@ pub struct AnalysisOptions {
     pub selection: Selection,
     /// The threshold; [`DEFAULT_THRESHOLD`] when `None`.
     pub threshold: Option<f64>,
-}
-
-/// The log-MAD detector's result.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Detection {
-    /// Median of the logarithms.
-    pub median_ln: f64,
-    /// Median absolute deviation of the logarithms.
-    pub mad_ln: f64,
-    /// Spread σ after fallback and floor.
-    pub sigma_ln: f64,
-    /// The threshold used.
-    pub threshold: f64,
-    /// The threshold line in profile units: `exp(median + threshold · σ)`.
-    pub line: f64,
-    /// Visible keys whose value underflowed and was floored.
-    pub floored: usize,
-    /// z of each key; `None` where the profile is n/a.
-    pub z: Vec<Option<f64>>,
-    /// Flagged keys, ascending. Empty when not tested.
-    pub flagged: Vec<usize>,
-    /// Whether there were enough usable keys to test.
-    pub tested: bool,
-}
-
-/// One detected sink.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Sink {
-    /// Position.
-    pub index: usize,
-    /// Class of the token.
-    pub class: TokenClass,
-    /// Value of the chosen profile.
-    pub value: f64,
-    /// The detector's z.
-    pub z: f64,
-    /// Share of heads with α > ε.
-    pub sink_rate: f64,
 }
 
 /// Everything that the Sinks view and the JSON show, derived from a capture in milliseconds.
@@ -131,8 +72,46 @@ impl Analysis {
     /// Analyses a capture. Pure and quick: it reads only the column sums and the tokens.
     #[must_use]
     pub fn of(capture: &Capture, options: AnalysisOptions) -> Self {
-        let _ = (capture, options);
-        todo!()
+        Self::of_table(&MassTable::of(capture), classify(&capture.tokens), options)
+    }
+
+    /// Analyses column sums of `n` tokens with the tokens' classes.
+    #[must_use]
+    pub fn of_table(table: &MassTable<'_>, classes: Vec<TokenClass>, options: AnalysisOptions) -> Self {
+        let profiles = Profiles::of(table, &options.selection);
+        Self::of_profiles(profiles, classes, options)
+    }
+
+    /// The same capture with another threshold or profile, its selection unchanged: microseconds,
+    /// for dragging the line.
+    #[must_use]
+    pub fn with_detector(&self, profile: ProfileKind, threshold: f64) -> Self {
+        let profiles = Profiles {
+            share: self.share.clone(),
+            alpha: self.alpha.clone(),
+            lift: self.lift.clone(),
+            far_lift: self.far_lift.clone(),
+            sink_rate: self.sink_rate.clone(),
+        };
+        let options = AnalysisOptions {
+            profile,
+            threshold: Some(threshold),
+            selection: self.options.selection.clone(),
+        };
+        Self::of_profiles(profiles, self.classes.clone(), options)
+    }
+
+    fn of_profiles(profiles: Profiles, classes: Vec<TokenClass>, options: AnalysisOptions) -> Self {
+        let profile = match options.profile {
+            ProfileKind::FarLift => &profiles.far_lift,
+            ProfileKind::Share => &profiles.share,
+            ProfileKind::Alpha => &profiles.alpha,
+            ProfileKind::Lift => &profiles.lift,
+        };
+        let detection = Detection::of(profile, options.threshold.unwrap_or(DEFAULT_THRESHOLD));
+        let sinks = sinks::sinks_of(&detection, profile, &profiles, &classes);
+        let Profiles { share, alpha, lift, far_lift, sink_rate } = profiles;
+        Self { options, share, alpha, lift, far_lift, sink_rate, detection, classes, sinks }
     }
 
     /// The profile of a kind.
@@ -144,5 +123,27 @@ impl Analysis {
             ProfileKind::Alpha => &self.alpha,
             ProfileKind::Lift => &self.lift,
         }
+    }
+
+    /// Why nothing was tested, one line for the table's place; `None` when it was.
+    #[must_use]
+    pub fn not_tested(&self) -> Option<String> {
+        let needed = self.options.profile.tokens_needed();
+        let usable = self.detection.usable;
+        if self.detection.tested {
+            None
+        } else if self.classes.len() < needed {
+            Some(format!("Not tested: needs {needed} tokens"))
+        } else {
+            Some(format!("Not tested: needs {MIN_USABLE_KEYS} keys with a value, has {usable}"))
+        }
+    }
+
+    /// Tokens whose numbers are shown even when nothing is flagged or tested: index 0 and every
+    /// structural token, ascending.
+    #[must_use]
+    pub fn evidence(&self) -> Vec<usize> {
+        let shown = |&index: &usize| index == 0 || self.classes[index] == TokenClass::Structural;
+        (0..self.classes.len()).filter(shown).collect()
     }
 }

@@ -1,0 +1,93 @@
+//! `sinkscope render`: a view as a PNG or SVG file, without a display.
+
+use crate::analysis::Analysis;
+use crate::capture::Capture;
+use crate::color::{ColorMap, ScaleKind};
+use crate::export::{self, ExportError, ImageFormat, Theme, View, ViewOptions};
+use crate::progress::CancelToken;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// What to draw, how, and where to.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct RenderArgs {
+    /// The view to draw
+    #[arg(value_enum)]
+    pub view: ViewName,
+    /// Layer of the head view, counted from 0
+    #[arg(long, required_if_eq("view", "head"))]
+    pub layer: Option<usize>,
+    /// Query head of the head view, counted from 0
+    #[arg(long, required_if_eq("view", "head"))]
+    pub head: Option<usize>,
+    /// Paper
+    #[arg(long, value_enum, default_value_t)]
+    pub theme: Theme,
+    /// Pixels per point, 1 to 4
+    #[arg(long, default_value_t = 2.0, value_parser = parse_scale)]
+    pub scale: f32,
+    /// How values are placed on the colour map
+    #[arg(long, value_enum, default_value_t)]
+    pub color: ScaleKind,
+    /// Colour map
+    #[arg(long, value_enum, default_value_t)]
+    pub map: ColorMap,
+    /// File to write; its name ends in .png or .svg
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+/// The views by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ViewName {
+    /// Small patterns of all heads
+    Grid,
+    /// One head's pattern, with --layer and --head
+    Head,
+    /// Attention-mass profile with the detector's line
+    Profile,
+    /// Tokens coloured by attention mass
+    Strip,
+}
+
+impl RenderArgs {
+    /// Checks what can be checked before a model is loaded.
+    ///
+    /// # Errors
+    /// [`ExportError::UnknownFormat`] when the file's name says no format.
+    pub fn check(&self) -> Result<(), ExportError> {
+        ImageFormat::of(&self.out).map(|_| ())
+    }
+
+    fn view(&self) -> View {
+        match self.view {
+            ViewName::Grid => View::Grid,
+            // The parser asks for both; a caller that builds the arguments itself gets the first head.
+            ViewName::Head => {
+                View::Head { layer: self.layer.unwrap_or_default(), head: self.head.unwrap_or_default() }
+            }
+            ViewName::Profile => View::Profile,
+            ViewName::Strip => View::Strip,
+        }
+    }
+
+    fn options(&self) -> ViewOptions {
+        ViewOptions { theme: self.theme, color: self.color, map: self.map, scale: self.scale }
+    }
+}
+
+fn parse_scale(text: &str) -> Result<f32, String> {
+    let scale: f32 = text.parse().map_err(|_| format!("{text} is not a number"))?;
+    if (1.0..=4.0).contains(&scale) { Ok(scale) } else { Err("choose a scale from 1 to 4".to_owned()) }
+}
+
+/// Draws the view of an analysed capture and writes the file. Returns what a reader should know of
+/// it (borrowed or missing fonts), one line each, for stderr.
+///
+/// # Errors
+/// [`ExportError`]: an unknown format, a head that the model lacks, a file that can't be written.
+pub fn run(capture: &Capture, analysis: &Analysis, args: &RenderArgs) -> Result<Vec<String>, ExportError> {
+    args.check()?;
+    let drawing = export::draw(args.view(), capture, analysis, &args.options(), &CancelToken::new())?;
+    export::write_image(&drawing, &args.out, args.scale)
+}

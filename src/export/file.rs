@@ -1,0 +1,83 @@
+//! Writing results: the format from the name, the file all at once or not at all.
+
+use super::drawing::Drawing;
+use super::{ExportError, png, svg};
+use std::io::Write as _;
+use std::path::Path;
+
+/// Image formats, told apart by the file's extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// Pixels.
+    Png,
+    /// Vectors, text as text.
+    Svg,
+}
+
+impl ImageFormat {
+    /// The format that a file's name asks for.
+    ///
+    /// # Errors
+    /// [`ExportError::UnknownFormat`] for any extension but `png` and `svg`.
+    pub fn of(path: &Path) -> Result<Self, ExportError> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        match extension.as_deref() {
+            Some("png") => Ok(Self::Png),
+            Some("svg") => Ok(Self::Svg),
+            _ => Err(ExportError::UnknownFormat { path: path.to_owned() }),
+        }
+    }
+}
+
+/// Writes a drawing to a `.png` (at `scale` pixels per point) or `.svg` file. Returns what a reader
+/// should know of the result, one line each.
+///
+/// # Errors
+/// [`ExportError::UnknownFormat`], [`ExportError::Write`], [`ExportError::TooLarge`], [`ExportError::Raster`].
+pub fn write_image(drawing: &Drawing, path: &Path, scale: f32) -> Result<Vec<String>, ExportError> {
+    let (bytes, notices) = match ImageFormat::of(path)? {
+        ImageFormat::Png => png::encode(drawing, scale)?,
+        ImageFormat::Svg => (svg::document(drawing)?.into_bytes(), Vec::new()),
+    };
+    write_atomically(path, &bytes)?;
+    Ok(notices)
+}
+
+/// Writes a file so that at no moment a half-written one lies at its path.
+///
+/// # Errors
+/// [`ExportError::Write`] when the folder is missing, not writable, or full.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
+    try_write(path, bytes)
+        .map_err(|error| ExportError::Write { why: reason(&error, path), path: path.to_owned() })
+}
+
+fn try_write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        // Temporary files are private; a result is as readable as any file that the user creates.
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.prefix(".sinkscope-").tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// The system's reason in words, without the temporary file's name.
+fn reason(error: &std::io::Error, path: &Path) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => "no such folder".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::NotADirectory => "its parent is not a folder".to_owned(),
+        ErrorKind::ReadOnlyFilesystem => "read-only file system".to_owned(),
+        ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ if path.is_dir() => "it is a folder".to_owned(),
+        kind => kind.to_string(),
+    }
+}
