@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod capture;
+pub mod cli;
 pub mod engine;
 mod error;
 pub mod export;
