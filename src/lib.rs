@@ -3,10 +3,7 @@
 pub mod analysis;
 pub mod attention;
 pub mod capture;
-/// Headless commands: what the window shows, a command reproduces.
-pub mod cli {
-    pub mod render;
-}
+pub mod cli;
 pub mod color;
 pub mod engine;
 mod error;

@@ -4,9 +4,9 @@ mod analyze;
 mod arguments;
 mod bench;
 mod draw;
-mod models;
+pub mod models;
 mod output;
-mod render;
+pub mod render;
 mod reporter;
 
 pub use arguments::{Arguments, Command, model_ref};
@@ -14,6 +14,7 @@ pub use draw::run_headless_default;
 pub use reporter::TerminalReporter;
 
 use crate::Result;
+use crate::model::source::Locator;
 use crate::progress::CancelToken;
 
 /// Runs a headless command.
@@ -24,7 +25,13 @@ pub fn run(command: Command, offline: bool, cancel: &CancelToken) -> Result<()> 
     match command {
         Command::Analyze(args) => analyze::run(&args, offline, cancel),
         Command::Render(args) => draw::run(&args, offline, cancel),
-        Command::Models(args) => models::run(args, offline, cancel),
+        Command::Models(args) => {
+            let reporter = TerminalReporter::default();
+            let locator = Locator::from_environment(offline);
+            let result = models::run(&args, &locator, &reporter, cancel, &mut std::io::stdout());
+            reporter.finish();
+            result
+        }
         Command::Bench(args) => bench::run(&args, cancel),
     }
 }
