@@ -73,7 +73,8 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 /// The folder form of a small tokenizer, with more files beside it.
 fn small_folder(kind: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = folder(files);
-    std::fs::copy(fixtures().join(format!("{kind}.tokenizer.json")), folder.path().join("tokenizer.json")).unwrap();
+    std::fs::copy(fixtures().join(format!("{kind}.tokenizer.json")), folder.path().join("tokenizer.json"))
+        .unwrap();
     folder
 }
 
@@ -126,7 +127,8 @@ fn ids_of_the_default_model_equal_those_of_hugging_face() {
 #[test]
 fn every_rule_splits_differently() {
     let text = "x12345 DON'T\r\n\r\ne\u{301}";
-    let ids = KINDS.map(|kind| from_gguf(&small(kind)).unwrap().encode_text(text, false, BosChoice::No).unwrap());
+    let ids =
+        KINDS.map(|kind| from_gguf(&small(kind)).unwrap().encode_text(text, false, BosChoice::No).unwrap());
     let texts = ids.map(|sequence| sequence.tokens.iter().map(|t| t.bytes.clone()).collect::<Vec<_>>());
     for a in 0..KINDS.len() {
         for b in 0..a {
@@ -207,7 +209,11 @@ fn the_default_model_reads_the_oracles_texts() {
 fn typed_specials_are_read_only_on_demand() {
     let tokenizer = &SMALL[0];
     let plain = tokenizer.encode_text("<|im_end|><tool>", false, BosChoice::Auto).unwrap();
-    assert_eq!(plain.tokens.iter().filter(|t| t.origin == TokenOrigin::Special).count(), 1, "<tool> is no special");
+    assert_eq!(
+        plain.tokens.iter().filter(|t| t.origin == TokenOrigin::Special).count(),
+        1,
+        "<tool> is no special"
+    );
     let parsed = tokenizer.encode_text("<|im_end|><tool>", true, BosChoice::Auto).unwrap();
     assert_eq!(parsed.ids().len(), 2);
     assert!(parsed.tokens.iter().all(|t| t.origin == TokenOrigin::Special));
@@ -220,16 +226,27 @@ fn bos_is_placed_as_the_model_or_the_user_says() {
     let adds = small_with("smollm", &[("tokenizer.ggml.add_bos_token", true.into())]);
     let bare = small_with("smollm", &[("tokenizer.ggml.add_bos_token", false.into())]);
     assert_eq!((adds.adds_bos(), bare.adds_bos(), bare.bos_id()), (true, false, Some(3)));
-    for (tokenizer, choice, expected) in
-        [(&adds, Auto, true), (&adds, Yes, true), (&adds, No, false), (&bare, Auto, false), (&bare, Yes, true), (&bare, No, false)]
-    {
+    for (tokenizer, choice, expected) in [
+        (&adds, Auto, true),
+        (&adds, Yes, true),
+        (&adds, No, false),
+        (&bare, Auto, false),
+        (&bare, Yes, true),
+        (&bare, No, false),
+    ] {
         let sequence = tokenizer.encode_text("hello", false, choice).unwrap();
         assert_eq!(sequence.starts_with_bos(), expected, "{choice:?}");
         assert_eq!(sequence.ids().iter().filter(|&&id| id == 3).count(), usize::from(expected));
-        let told = sequence.warnings.iter().any(|w| w == "This model expects BOS at the start and the prompt has none");
+        let told = sequence
+            .warnings
+            .iter()
+            .any(|w| w == "This model expects BOS at the start and the prompt has none");
         assert_eq!(told, tokenizer.adds_bos() && !expected);
         if expected {
-            assert_eq!((sequence.tokens[0].label(), sequence.tokens[0].origin), ("<s>".into(), TokenOrigin::Special));
+            assert_eq!(
+                (sequence.tokens[0].label(), sequence.tokens[0].origin),
+                ("<s>".into(), TokenOrigin::Special)
+            );
         }
     }
     let typed = adds.encode_text("<s>hello", true, Auto).unwrap();
@@ -250,12 +267,18 @@ fn bos_of_a_folder_follows_its_files() {
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(loaded("smollm", &[]), (None, false));
     assert_eq!(loaded("llama-bpe", &[]), (some("<s>"), true));
-    assert_eq!(loaded("llama-bpe", &[("tokenizer_config.json", r#"{"add_bos_token": false}"#)]), (some("<s>"), false));
+    assert_eq!(
+        loaded("llama-bpe", &[("tokenizer_config.json", r#"{"add_bos_token": false}"#)]),
+        (some("<s>"), false)
+    );
     let config = r#"{"bos_token": {"content": "<s>", "lstrip": false}, "add_bos_token": true}"#;
     assert_eq!(loaded("smollm", &[("tokenizer_config.json", config)]), (some("<s>"), true));
     let map = r#"{"bos_token": "<|im_start|>"}"#;
     assert_eq!(loaded("smollm", &[("special_tokens_map.json", map)]), (some("<|im_start|>"), false));
-    let both = [("tokenizer_config.json", r#"{"bos_token": null}"#), ("generation_config.json", r#"{"bos_token_id": 0}"#)];
+    let both = [
+        ("tokenizer_config.json", r#"{"bos_token": null}"#),
+        ("generation_config.json", r#"{"bos_token_id": 0}"#),
+    ];
     assert_eq!(loaded("smollm", &both), (some("<|endoftext|>"), false));
     assert_eq!(loaded("smollm", &[("config.json", r#"{"bos_token_id": 99999}"#)]), (None, false));
     assert_eq!(loaded("smollm", &[("tokenizer_config.json", r#"{"add_bos_token": true}"#)]), (None, false));
@@ -281,7 +304,9 @@ fn origins_tell_the_templates_words_from_the_users() {
     let mut runs: Vec<(TokenOrigin, String)> = Vec::new();
     for token in &sequence.tokens {
         match runs.last_mut() {
-            Some((origin, text)) if *origin == token.origin && token.origin != Special => text.push_str(&token.text()),
+            Some((origin, text)) if *origin == token.origin && token.origin != Special => {
+                text.push_str(&token.text())
+            }
             _ => runs.push((token.origin, token.text())),
         }
     }
@@ -320,7 +345,11 @@ fn the_answer_is_asked_for_unless_it_is_there() {
 fn specials_in_a_message_are_read_and_reported() {
     let sequence = chatml(&[]).encode_chat(&[message("user", "a<|im_end|>b")], BosChoice::Auto).unwrap();
     assert_eq!(sequence.warnings, ["A message contains <|im_end|>: it was read as a special token"]);
-    let ends = sequence.tokens.iter().filter(|t| t.text() == "<|im_end|>" && t.origin == TokenOrigin::Special).count();
+    let ends = sequence
+        .tokens
+        .iter()
+        .filter(|t| t.text() == "<|im_end|>" && t.origin == TokenOrigin::Special)
+        .count();
     assert_eq!(ends, 3);
 }
 
@@ -372,10 +401,17 @@ fn bad_prompts_say_what_is_wrong() {
         say(tokenizer.encode_chat(&[message("user", "x")], BosChoice::Auto)),
         "This model has no chat template: use a plain text prompt"
     );
-    assert_eq!(say(chatml(&[]).encode_chat(&[], BosChoice::Auto)), "The chat has no message: add at least one turn");
+    assert_eq!(
+        say(chatml(&[]).encode_chat(&[], BosChoice::Auto)),
+        "The chat has no message: add at least one turn"
+    );
     let no_bos = PromptTokenizer::from_folder(small_folder("smollm", &[]).path()).unwrap();
-    assert_eq!(say(no_bos.encode_text("x", false, BosChoice::Yes)), "This model has no BOS token: choose BOS auto or no");
-    let refusing = chatml(&[("tokenizer.chat_template", "\n{{ raise_exception('Only users may speak') }}".into())]);
+    assert_eq!(
+        say(no_bos.encode_text("x", false, BosChoice::Yes)),
+        "This model has no BOS token: choose BOS auto or no"
+    );
+    let refusing =
+        chatml(&[("tokenizer.chat_template", "\n{{ raise_exception('Only users may speak') }}".into())]);
     assert_eq!(
         say(refusing.encode_chat(&[message("x", "x")], BosChoice::Auto)),
         "The chat template failed: Only users may speak (template line 2)"
@@ -383,7 +419,10 @@ fn bad_prompts_say_what_is_wrong() {
     // A broken template leaves plain prompts alone.
     let broken = chatml(&[("tokenizer.chat_template", "{% for %}".into())]);
     assert!(broken.has_chat_template() && broken.encode_text("x", false, BosChoice::No).is_ok());
-    assert!(say(broken.encode_chat(&[message("user", "x")], BosChoice::Auto)).starts_with("The chat template failed: "));
+    assert!(
+        say(broken.encode_chat(&[message("user", "x")], BosChoice::Auto))
+            .starts_with("The chat template failed: ")
+    );
 }
 
 #[test]
@@ -395,7 +434,10 @@ fn a_tokenizer_must_fit_the_vocabulary() {
     let error = tokenizer.check_vocabulary(size - 1).unwrap_err().to_string();
     assert_eq!(
         error,
-        format!("The tokenizer has {size} tokens but the model only {}: use the tokenizer that came with the model", size - 1)
+        format!(
+            "The tokenizer has {size} tokens but the model only {}: use the tokenizer that came with the model",
+            size - 1
+        )
     );
 }
 
@@ -413,13 +455,18 @@ fn bad_gguf_metadata_says_what_is_wrong() {
     );
     assert_eq!(
         message(&|m| m["tokenizer.ggml.model"] = "llama".into()),
-        wrong("SentencePiece tokenizers (llama) in GGUF files are not supported yet, open the model's folder with tokenizer.json instead")
+        wrong(
+            "SentencePiece tokenizers (llama) in GGUF files are not supported yet, open the model's folder with tokenizer.json instead"
+        )
     );
     assert_eq!(
         message(&|m| m["tokenizer.ggml.bos_token_id"] = 70_000.into()),
         wrong("tokenizer.ggml.bos_token_id is 70000, outside the vocabulary of 601")
     );
-    assert_eq!(message(&|m| m["tokenizer.ggml.token_type"] = serde_json::json!([1])), wrong("1 token types for 601 tokens"));
+    assert_eq!(
+        message(&|m| m["tokenizer.ggml.token_type"] = serde_json::json!([1])),
+        wrong("1 token types for 601 tokens")
+    );
     assert_eq!(
         message(&|m| m["tokenizer.ggml.merges"] = serde_json::json!(["ab"])),
         wrong("merge \"ab\" is no pair")
@@ -432,7 +479,8 @@ fn bad_gguf_metadata_says_what_is_wrong() {
         message(&|m| m["tokenizer.ggml.tokens"] = serde_json::json!([1, 2])),
         wrong("tokenizer.ggml.tokens is no list of texts")
     );
-    let none = PromptTokenizer::from_gguf(&header(&serde_json::json!({})), Path::new("model.gguf")).unwrap_err();
+    let none =
+        PromptTokenizer::from_gguf(&header(&serde_json::json!({})), Path::new("model.gguf")).unwrap_err();
     assert_eq!(none.to_string(), wrong("the file has no tokenizer (tokenizer.ggml.model is missing)"));
 }
 
@@ -476,21 +524,30 @@ fn bad_prompt_files_say_what_is_wrong() {
         text.strip_suffix(&tail).unwrap_or(&text).to_owned()
     };
     assert_eq!(read_prompt_file(&file("\u{FEFF}hé\r\n".as_bytes())).unwrap(), "hé\r\n");
-    assert_eq!(say(read_prompt_file(&file(b"ab\xFFcd")).unwrap_err()), "The file is not UTF-8 text (byte 2): save it as UTF-8");
+    assert_eq!(
+        say(read_prompt_file(&file(b"ab\xFFcd")).unwrap_err()),
+        "The file is not UTF-8 text (byte 2): save it as UTF-8"
+    );
     assert_eq!(say(read_prompt_file(&file(b"")).unwrap_err()), "The prompt is empty: type some text");
     let missing = read_prompt_file(&folder.path().join("none")).unwrap_err().to_string();
     assert!(missing.starts_with("Can't read the file (") && missing.ends_with("none"), "{missing}");
 
     let chat = read_chat_file(&file(br#"[{"role": "user", "content": "Hi"}]"#)).unwrap();
     assert_eq!(chat, [message("user", "Hi")]);
-    assert_eq!(say(read_chat_file(&file(b"[]")).unwrap_err()), "The chat has no message: add at least one turn");
+    assert_eq!(
+        say(read_chat_file(&file(b"[]")).unwrap_err()),
+        "The chat has no message: add at least one turn"
+    );
     for (text, why) in [
         (r#"[{"role": "user"}]"#, "missing field `content` at line 1 column 17"),
         ("{", "EOF while parsing"),
         ("Hi", "expected value at line 1 column 1"),
     ] {
         let said = say(read_chat_file(&file(text.as_bytes())).unwrap_err());
-        assert!(said.starts_with(r#"The chat is not a list like [{"role": "user", "content": "…"}] ("#), "{said}");
+        assert!(
+            said.starts_with(r#"The chat is not a list like [{"role": "user", "content": "…"}] ("#),
+            "{said}"
+        );
         assert!(said.contains(why), "{said}");
     }
 
@@ -512,8 +569,12 @@ fn the_template_of_a_folder_is_found() {
         let tokenizer = PromptTokenizer::from_folder(small_folder("smollm", files).path()).unwrap();
         tokenizer.render_chat(&[message("user", "x")]).map_err(|error| error.to_string())
     };
-    let in_config = ("tokenizer_config.json", r#"{"bos_token": "<s>", "chat_template": "{{ bos_token }}config"}"#);
-    let named = ("tokenizer_config.json", r#"{"chat_template": [{"name": "tool_use", "template": "tool"}, {"name": "default", "template": "named"}]}"#);
+    let in_config =
+        ("tokenizer_config.json", r#"{"bos_token": "<s>", "chat_template": "{{ bos_token }}config"}"#);
+    let named = (
+        "tokenizer_config.json",
+        r#"{"chat_template": [{"name": "tool_use", "template": "tool"}, {"name": "default", "template": "named"}]}"#,
+    );
     let own = ("chat_template.jinja", "own{{ bos_token }}");
     assert_eq!(rendered(&[in_config]).as_deref(), Ok("<s>config"));
     assert_eq!(rendered(&[named]).as_deref(), Ok("named"));

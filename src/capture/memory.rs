@@ -27,7 +27,8 @@ pub fn plan_memory(spec: &ModelSpec, weight_bytes: u64, n: usize) -> MemoryPlan 
 /// Memory that the machine can give away now, in bytes.
 #[must_use]
 pub fn available_memory_bytes() -> u64 {
-    let mut system = sysinfo::System::new();
+    // A system that does not say is taken at its word that nothing is known to be short.
+    let Ok(mut system) = sysinfo::System::new() else { return u64::MAX };
     system.refresh_memory();
     let cgroup = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
     system.available_memory().min(cgroup)
@@ -44,8 +45,7 @@ pub fn peak_rss_bytes() -> u64 {
 }
 
 fn current_rss_bytes() -> u64 {
-    let Ok(pid) = sysinfo::get_current_pid() else { return 0 };
-    let mut system = sysinfo::System::new();
+    let (Ok(pid), Ok(mut system)) = (sysinfo::get_current_pid(), sysinfo::System::new()) else { return 0 };
     system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&[pid]), false);
     system.process(pid).map_or(0, sysinfo::Process::memory)
 }

@@ -1,14 +1,14 @@
 //! `sinkscope analyze`: run a prompt, report its sinks, write the numbers.
 
 use super::TerminalReporter;
-use super::arguments::{BosArg, DetectorArgs, RunArgs, model_ref, parse_heads};
+use super::arguments::{BosArg, DetectorArgs, RunArgs, parse_heads};
 use super::output::{Report, print_summary};
 use crate::analysis::Analysis;
 use crate::capture::{Capture, PrefillOptions, Prefilled};
 use crate::engine::PromptInput;
 use crate::engine::jobs::{analyze, check_memory, open_model, tokenize};
 use crate::export::{write_json, write_tensors};
-use crate::model::source::Locator;
+use crate::model::source::{Locator, ModelRef};
 use crate::progress::{CancelToken, Reporter};
 use crate::{Error, Result};
 use clap::Args;
@@ -69,7 +69,7 @@ pub(super) fn run_prompt_input(
     cancel: &CancelToken,
 ) -> Result<Finished> {
     let locator = Locator::from_environment(offline);
-    let model = open_model(&locator, &model_ref(model), reporter, cancel)?;
+    let model = open_model(&locator, &ModelRef::parse(model), reporter, cancel)?;
     let detector = detector.options(&model.info.spec)?;
     let tokens = Arc::new(tokenize(&model.tokenizer, &model.info.spec, prompt, bos.into())?);
     for warning in &tokens.warnings {
@@ -112,7 +112,15 @@ fn write_patterns(path: &std::path::Path, list: &str, capture: &Capture, cancel:
         let pattern = move || {
             let tile = capture.pattern_tile(layer, head, 0..n, 0..n, n, &CancelToken::new());
             // Masked cells are exact zeros in a file, as in every framework.
-            tile.map_or_else(|_| Vec::new(), |tile| tile.values.into_iter().map(|w| if w == crate::capture::MASKED { 0.0 } else { w }).collect())
+            tile.map_or_else(
+                |_| Vec::new(),
+                |tile| {
+                    tile.values
+                        .into_iter()
+                        .map(|w| if w == crate::capture::MASKED { 0.0 } else { w })
+                        .collect()
+                },
+            )
         };
         (format!("l{layer}h{head}"), vec![n, n], pattern)
     });

@@ -5,11 +5,10 @@ use super::models::ModelsArgs;
 use crate::analysis::{AnalysisOptions, DEFAULT_THRESHOLD, ProfileKind, Selection};
 use crate::engine::PromptInput;
 use crate::model::ModelSpec;
-use crate::model::source::ModelRef;
 use crate::model::tokenizer::BosChoice;
 use crate::{Error, Result};
 use clap::{Args, Parser, Subcommand};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// See attention sinks, and what a KV cache loses when it evicts them.
 ///
@@ -192,18 +191,6 @@ pub(super) fn parse_heads(list: &str, spec: &ModelSpec) -> Result<Vec<(usize, us
     pairs.collect()
 }
 
-/// Reads `--model`: a path that exists, an entry of the catalogue, `owner/name`, or `default`.
-#[must_use]
-pub fn model_ref(text: &str) -> ModelRef {
-    if text == "default" {
-        return ModelRef::Default;
-    }
-    if Path::new(text).exists() {
-        return ModelRef::Path(PathBuf::from(text));
-    }
-    ModelRef::parse(text)
-}
-
 impl PromptArgs {
     /// Reads the prompt.
     ///
@@ -218,9 +205,9 @@ impl PromptArgs {
             return Ok(PromptInput::Text { text, parse_specials });
         }
         if let Some(path) = &self.chat {
-            return Ok(PromptInput::Chat(crate::model::chat::read_chat_file(path)?));
+            return Ok(PromptInput::Chat(crate::model::tokenizer::read_chat_file(path)?));
         }
         let path = self.token_ids.as_ref().expect("clap requires one of the four");
-        Ok(PromptInput::Ids(crate::model::tokenizer::read_ids_file(path)?))
+        Ok(PromptInput::Ids(crate::model::tokenizer::read_token_ids_file(path)?))
     }
 }

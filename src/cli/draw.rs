@@ -10,7 +10,8 @@ use crate::analysis::DEFAULT_THRESHOLD;
 use crate::capture::PrefillOptions;
 use crate::engine::PromptInput;
 use crate::export::{ExportError, write_json};
-use crate::progress::CancelToken;
+use crate::model::chat::ChatMessage;
+use crate::progress::{CancelToken, Reporter};
 use clap::Args;
 use std::path::Path;
 
@@ -34,9 +35,16 @@ pub(super) fn run(args: &DrawArgs, offline: bool, cancel: &CancelToken) -> Resul
     let reporter = TerminalReporter::default();
     let finished =
         run_prompt(&args.run, offline, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
-    render::run(&finished.prefilled.capture, &finished.analysis, &args.render)?;
+    for line in render::run(&finished.prefilled.capture, &finished.analysis, &args.render)? {
+        reporter.notice(&line);
+    }
     println!("{}", args.render.out.display());
     Ok(())
+}
+
+/// The chat that is analysed when nothing else was asked for.
+fn sample_chat() -> Vec<ChatMessage> {
+    serde_json::from_str(include_str!("../../assets/prompts/sky.chat.json")).expect("a test parses it")
 }
 
 /// Analyses the sample chat and leaves the sink table on the terminal, the views as PNG files and
@@ -46,7 +54,7 @@ pub(super) fn run(args: &DrawArgs, offline: bool, cancel: &CancelToken) -> Resul
 /// The model can't be had or run, or the folder can't be written.
 pub fn run_headless_default(model: &str, offline: bool, cancel: &CancelToken) -> Result<()> {
     let reporter = TerminalReporter::default();
-    let prompt = PromptInput::Chat(crate::model::chat::parse_chat(crate::SAMPLE_CHAT)?);
+    let prompt = PromptInput::Chat(sample_chat());
     let detector =
         DetectorArgs { profile: ProfileArg::FarLift, layers: "all".to_owned(), threshold: DEFAULT_THRESHOLD };
     let options = PrefillOptions::default();
@@ -64,12 +72,15 @@ pub fn run_headless_default(model: &str, offline: bool, cancel: &CancelToken) ->
 fn write_views(finished: &Finished, folder: &Path) -> Result<()> {
     let (capture, analysis) = (&finished.prefilled.capture, &finished.analysis);
     write_json(&folder.join("analysis.json"), &Report::new(capture, analysis, finished.analysis_ms))?;
-    for (view, name) in
-        [(ViewName::Grid, "grid"), (ViewName::Head, "head"), (ViewName::Profile, "profile"), (ViewName::Strip, "strip")]
-    {
+    for (view, name) in [
+        (ViewName::Grid, "grid"),
+        (ViewName::Head, "head"),
+        (ViewName::Profile, "profile"),
+        (ViewName::Strip, "strip"),
+    ] {
         let (layer, head) = strongest_sink_head(finished);
         let out = folder.join(format!("{name}.png"));
-        let args = RenderArgs::new(view, out).with_head(layer, head);
+        let args = RenderArgs::of(view, layer, head, out);
         render::run(capture, analysis, &args)?;
     }
     Ok(())

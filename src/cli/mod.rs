@@ -9,7 +9,7 @@ mod output;
 pub mod render;
 mod reporter;
 
-pub use arguments::{Arguments, Command, model_ref};
+pub use arguments::{Arguments, Command};
 pub use draw::run_headless_default;
 pub use reporter::TerminalReporter;
 

@@ -102,7 +102,12 @@ impl<'a> Report<'a> {
                 sha256: &model.sha256,
             },
             tokens: tokens
-                .map(|(index, (token, &class))| TokenReport { index, id: token.id, text: token.text(), class })
+                .map(|(index, (token, &class))| TokenReport {
+                    index,
+                    id: token.id,
+                    text: token.text(),
+                    class,
+                })
                 .collect(),
             warnings: &capture.tokens.warnings,
             profiles: Profiles {
@@ -168,7 +173,7 @@ fn print_sinks(capture: &Capture, analysis: &Analysis) {
 
 fn print_tokens(capture: &Capture, analysis: &Analysis, indices: &[usize]) {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     let profile = profile_name(analysis.options.profile);
     table.set_header(["index", "token", "class", profile, "z", "α", "sink rate (ε 0.3)"]);
     let number = |value: Option<f64>| value.map_or("n/a".to_owned(), |value| format!("{value:.3}"));
@@ -196,7 +201,10 @@ fn print_checks(checks: &Checks) {
     let nan = checks.first_nan.map_or_else(
         || "no NaN".to_owned(),
         |(layer, head, query)| {
-            format!("{} rows not finite, the first: layer {layer}, head {head}, query {query}", checks.nan_count)
+            format!(
+                "{} rows not finite, the first: layer {layer}, head {head}, query {query}",
+                checks.nan_count
+            )
         },
     );
     println!("Checks: {rows}, causal leak {:.1e}, {nan}", checks.causal_leak);

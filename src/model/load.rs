@@ -2,7 +2,7 @@
 
 use super::config::read_config;
 use super::decoder::Decoder;
-use super::gguf::{GgufHeader, spec_of_gguf};
+use super::gguf::spec_of_gguf;
 use super::source::LocatedModel;
 use super::spec::RopeScaling;
 use super::tokenizer::PromptTokenizer;
@@ -95,14 +95,6 @@ fn open_gguf(path: &Path) -> Result<Files> {
     let tokenizer = PromptTokenizer::from_gguf(source.header(), path)?;
     let source = Box::new(source.with_interleaved_heads(spec.heads, spec.kv_heads));
     Ok(Files { spec, source, tokenizer, first_file: path.to_owned() })
-}
-
-/// The header of a GGUF file, without its weights.
-///
-/// # Errors
-/// The file can't be read or is no GGUF file.
-pub fn read_gguf_header(path: &Path) -> std::result::Result<GgufHeader, ModelError> {
-    Ok(GgufWeights::open(path)?.header().clone())
 }
 
 fn check_memory(spec: &ModelSpec, path: &Path) -> std::result::Result<(), ModelError> {

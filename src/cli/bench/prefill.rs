@@ -5,9 +5,8 @@ use super::median;
 use crate::Result;
 use crate::capture::{PrefillOptions, PrefillTiming, plain_prefill, prefill};
 use crate::cli::TerminalReporter;
-use crate::cli::arguments::model_ref;
 use crate::model::decoder::Decoder;
-use crate::model::source::Locator;
+use crate::model::source::{Locator, ModelRef};
 use crate::model::{LoadedModel, ModelSpec};
 use crate::progress::{CancelToken, Reporter, Silent};
 use candle_core::{DType, Device, Tensor};
@@ -71,7 +70,7 @@ struct Parts {
 pub(super) fn run(args: &PrefillArgs, cancel: &CancelToken) -> Result<()> {
     let reporter = TerminalReporter::default();
     let locator = Locator::from_environment(false);
-    let located = locator.locate(&model_ref(&args.model), &reporter, cancel)?;
+    let located = locator.locate(&ModelRef::parse(&args.model), &reporter, cancel)?;
     let model = crate::model::load_model(&located, &reporter, cancel)?;
     let candle = candle_llama(&model.info.spec, &model.decoder)?;
     reporter.finish();

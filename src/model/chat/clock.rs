@@ -4,8 +4,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
@@ -79,10 +89,7 @@ mod tests {
     fn dates_are_pythons() {
         let long = "%A %a %d %B %b %Y-%m-%d %H:%M:%S 100%% %q";
         assert_eq!(strftime(long, 0), "Thursday Thu 01 January Jan 1970-01-01 00:00:00 100% %q");
-        assert_eq!(
-            strftime(long, 951_827_696),
-            "Tuesday Tue 29 February Feb 2000-02-29 12:34:56 100% %q"
-        );
+        assert_eq!(strftime(long, 951_827_696), "Tuesday Tue 29 February Feb 2000-02-29 12:34:56 100% %q");
         assert_eq!(strftime("%d %b %Y", 4_107_542_399), "28 Feb 2100");
         assert_eq!(strftime("%d %b %Y", 4_107_542_400), "01 Mar 2100");
         assert_eq!(strftime("%d %B %Y %A", 1_798_761_599), "31 December 2026 Thursday");

@@ -55,7 +55,7 @@ impl ChatTemplate {
         let answered = messages.last().is_some_and(|message| message.role == "assistant");
         let mut context: BTreeMap<&str, Value> =
             self.specials.iter().map(|(name, text)| (name.as_str(), Value::from(text.as_str()))).collect();
-        context.insert("messages", Value::from_serialize(messages));
+        context.insert("messages", messages.iter().map(message_value).collect());
         context.insert("add_generation_prompt", Value::from(!answered));
         context.insert("tools", Value::from(()));
         context.insert("documents", Value::from(()));
@@ -63,6 +63,10 @@ impl ChatTemplate {
         let rendered = template.and_then(|template| template.render(context));
         rendered.map_err(|error| template_error(&error))
     }
+}
+
+fn message_value(message: &ChatMessage) -> Value {
+    Value::from_pairs([("role", message.role.as_str()), ("content", message.content.as_str())])
 }
 
 fn without_generation_tags(source: &str) -> String {
@@ -116,7 +120,8 @@ mod tests {
     fn render(source: &str) -> Result<String, PromptError> {
         let specials = BTreeMap::from([("bos_token".to_owned(), "<s>".to_owned())]);
         let message = |role: &str, content: &str| ChatMessage { role: role.into(), content: content.into() };
-        ChatTemplate::new(source, specials)?.render(&[message("user", " a<b>'c' \\u003c ü\n"), message("assistant", "x")])
+        ChatTemplate::new(source, specials)?
+            .render(&[message("user", " a<b>'c' \\u003c ü\n"), message("assistant", "x")])
     }
 
     /// Expected strings: Jinja2 3.1 with transformers' settings.
@@ -124,13 +129,25 @@ mod tests {
     fn templates_run_as_in_python() {
         let cases = [
             ("{{ bos_token }}{{ missing }}|", "<s>|"),
-            ("{% for m in messages %}\n  {% if loop.first %}\n{{ m.role }}{{ m['content'] | trim }}\n  {% endif %}\n{% endfor %}\n", "usera<b>'c' \\u003c ü\n"),
+            (
+                "{% for m in messages %}\n  {% if loop.first %}\n{{ m.role }}{{ m['content'] | trim }}\n  {% endif %}\n{% endfor %}\n",
+                "usera<b>'c' \\u003c ü\n",
+            ),
             ("{{ messages[0].content | tojson }}", "\" a<b>'c' \\\\u003c ü\\n\""),
             ("{{ messages[0].content | tojson(ensure_ascii=False) }}", "\" a<b>'c' \\\\u003c ü\\n\""),
             ("{{ {'a': [1, 2]} | tojson }}{{ [1] | tojson(indent=2) }}", "{\"a\": [1, 2]}[\n  1\n]"),
-            ("{% for m in messages %}{% if loop.index0 == 1 %}{% break %}{% endif %}{{ m.role }}{% endfor %}", "user"),
-            ("{{ messages[0].content.strip().split('<')[0] }}{{ messages[-1].role.startswith('ass') }}", "aTrue"),
-            ("{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}", "2"),
+            (
+                "{% for m in messages %}{% if loop.index0 == 1 %}{% break %}{% endif %}{{ m.role }}{% endfor %}",
+                "user",
+            ),
+            (
+                "{{ messages[0].content.strip().split('<')[0] }}{{ messages[-1].role.startswith('ass') }}",
+                "aTrue",
+            ),
+            (
+                "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+                "2",
+            ),
             ("{%- generation -%}  {{ messages[1].content }} {%- endgeneration %}!", "x!"),
             ("{{ messages[1:] | length }}{{ add_generation_prompt }}{{ tools is none }}", "1FalseTrue"),
             ("{% macro hi(x) %}<{{ x }}>{% endmacro %}{{ hi('a' ~ 1) }}", "<a1>"),
@@ -142,10 +159,14 @@ mod tests {
 
     #[test]
     fn errors_name_the_line() {
-        let refused = render("a\n{% if true %}\n{{ raise_exception('Roles must\nalternate') }}{% endif %}").unwrap_err();
+        let refused = render("a\n{% if true %}\n{{ raise_exception('Roles must\nalternate') }}{% endif %}")
+            .unwrap_err();
         assert_eq!(refused.to_string(), "The chat template failed: Roles must alternate (template line 3)");
         let broken = render("a\n\n{% if %}").unwrap_err().to_string();
-        assert!(broken.starts_with("The chat template failed: ") && broken.ends_with("(template line 3)"), "{broken}");
+        assert!(
+            broken.starts_with("The chat template failed: ") && broken.ends_with("(template line 3)"),
+            "{broken}"
+        );
         assert!(!broken.contains('\n'));
     }
 

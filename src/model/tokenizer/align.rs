@@ -5,22 +5,22 @@ use std::ops::Range;
 /// A token as the tokenizer reports it.
 pub(super) struct RawToken<'a> {
     /// What the vocabulary says that it stands for.
-    pub piece: &'a [u8],
+    pub(super) piece: &'a [u8],
     /// Which bytes of the text it covers; tokens that split a character all cover the whole of it.
-    pub span: Range<usize>,
+    pub(super) span: Range<usize>,
     /// Special and added tokens own their span, with the blanks that they swallow.
-    pub special: bool,
+    pub(super) special: bool,
 }
 
 /// Tokens fitted to their text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Aligned {
     /// The bytes of each token.
-    pub bytes: Vec<Vec<u8>>,
+    pub(super) bytes: Vec<Vec<u8>>,
     /// Bytes of the text that no token stands for (the vocabulary lacks them).
-    pub dropped_bytes: usize,
+    pub(super) dropped_bytes: usize,
     /// Tokens that stand for other bytes than the text's (Unicode normalisation).
-    pub rewritten: usize,
+    pub(super) rewritten: usize,
 }
 
 /// Gives each token the bytes of `text` that it stands for.
@@ -29,8 +29,7 @@ pub(super) struct Aligned {
 /// left out; where it rewrote the text, the token gets the bytes as they were typed; bytes that
 /// no token covers are counted. The tokens' bytes joined are `text` less the dropped bytes.
 pub(super) fn align(text: &[u8], tokens: &[RawToken]) -> Aligned {
-    let mut aligned =
-        Aligned { bytes: Vec::with_capacity(tokens.len()), dropped_bytes: 0, rewritten: 0 };
+    let mut aligned = Aligned { bytes: Vec::with_capacity(tokens.len()), dropped_bytes: 0, rewritten: 0 };
     let mut at = 0;
     for token in tokens {
         let end = token.span.end.clamp(at, text.len());
@@ -75,8 +74,7 @@ mod tests {
     #[test]
     fn split_characters_keep_their_own_bytes() {
         let text = "日x".as_bytes();
-        let tokens =
-            [raw(b"\xE6\x97", 0..3, false), raw(b"\xA5", 0..3, false), raw(b"x", 3..4, false)];
+        let tokens = [raw(b"\xE6\x97", 0..3, false), raw(b"\xA5", 0..3, false), raw(b"x", 3..4, false)];
         let aligned = align(text, &tokens);
         assert_eq!(aligned.bytes, [&b"\xE6\x97"[..], b"\xA5", b"x"]);
         assert_eq!((aligned.dropped_bytes, aligned.rewritten), (0, 0));

@@ -15,14 +15,14 @@ pub(super) enum Writer {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bos {
     /// Id and text, where the model has one.
-    pub token: Option<(u32, Vec<u8>)>,
+    pub(super) token: Option<(u32, Vec<u8>)>,
     /// Whether the metadata wants one in front of plain text; never without a token.
-    pub wanted: bool,
+    pub(super) wanted: bool,
 }
 
 impl Bos {
     /// The id, where the model has one.
-    pub fn id(&self) -> Option<u32> {
+    pub(super) fn id(&self) -> Option<u32> {
         self.token.as_ref().map(|(id, _)| *id)
     }
 
@@ -31,7 +31,7 @@ impl Bos {
     }
 
     /// Puts BOS in front, or takes the template's away, and says so where it is not the rule.
-    pub fn place(
+    pub(super) fn place(
         &self,
         tokens: &mut Vec<Token>,
         writer: Writer,
@@ -47,7 +47,9 @@ impl Bos {
                 let (id, bytes) = self.token.clone().ok_or(PromptError::NoBos)?;
                 tokens.insert(0, Token { id, bytes, origin: TokenOrigin::Special });
                 if writer == Writer::Template && choice == BosChoice::Auto {
-                    notes.push("The chat template writes no BOS: one was added, as the tokenizer wants".into());
+                    notes.push(
+                        "The chat template writes no BOS: one was added, as the tokenizer wants".into(),
+                    );
                 }
             }
             (true, true, Writer::User) => {
@@ -67,7 +69,7 @@ impl Bos {
     }
 
     /// What is unusual about the BOS of a finished prompt.
-    pub fn warnings(&self, tokens: &[Token]) -> Vec<String> {
+    pub(super) fn warnings(&self, tokens: &[Token]) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.wanted && !self.opens(tokens) {
             warnings.push("This model expects BOS at the start and the prompt has none".into());

@@ -29,9 +29,9 @@ const LLAMA3_SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L
 
 /// ggml's token types, as far as they matter here.
 mod token_type {
-    pub const UNKNOWN: u64 = 2;
-    pub const CONTROL: u64 = 3;
-    pub const USER_DEFINED: u64 = 4;
+    pub(super) const UNKNOWN: u64 = 2;
+    pub(super) const CONTROL: u64 = 3;
+    pub(super) const USER_DEFINED: u64 = 4;
 }
 
 /// How text is cut before the merges.
@@ -126,9 +126,8 @@ impl<'a> Metadata<'a> {
     }
 
     fn pre_rule(&self) -> Result<(PreRule, Vec<String>), String> {
-        let assumed = |what: &str| {
-            vec![format!("{what}: GPT-2's rule is assumed, rare text may be split differently")]
-        };
+        let assumed =
+            |what: &str| vec![format!("{what}: GPT-2's rule is assumed, rare text may be split differently")];
         match self.header.str("tokenizer.ggml.pre") {
             None => Ok((PreRule::Gpt2, assumed("The file does not name its pre-tokenizer"))),
             Some(name) => {

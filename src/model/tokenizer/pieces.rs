@@ -22,7 +22,7 @@ pub(super) struct Pieces {
 
 impl Pieces {
     /// Spells out `vocabulary`; `special` tokens (special or added) are taken literally.
-    pub fn new<'a>(
+    pub(super) fn new<'a>(
         vocabulary: impl IntoIterator<Item = (&'a str, u32)>,
         special: BTreeSet<u32>,
         spelling: Spelling,
@@ -45,17 +45,17 @@ impl Pieces {
     }
 
     /// One more than the largest id.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
     /// The bytes of an id, where the vocabulary has it.
-    pub fn get(&self, id: u32) -> Option<&[u8]> {
+    pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
         self.bytes.get(id as usize)?.as_deref()
     }
 
     /// Whether an id is a special or added token.
-    pub fn is_special(&self, id: u32) -> bool {
+    pub(super) fn is_special(&self, id: u32) -> bool {
         self.special.contains(&id)
     }
 }
@@ -112,7 +112,9 @@ mod tests {
     fn the_alphabet_is_gpt2s() {
         let byte_of = byte_level_alphabet();
         assert_eq!(byte_of.len(), 256);
-        for (c, byte) in [('Ġ', b' '), ('Ċ', b'\n'), ('ĉ', b'\t'), ('č', b'\r'), ('Ń', 0xAD), ('a', b'a'), ('ÿ', 0xFF)] {
+        for (c, byte) in
+            [('Ġ', b' '), ('Ċ', b'\n'), ('ĉ', b'\t'), ('č', b'\r'), ('Ń', 0xAD), ('a', b'a'), ('ÿ', 0xFF)]
+        {
             assert_eq!(byte_of.get(&c), Some(&byte), "{c}");
         }
     }

@@ -24,11 +24,11 @@ pub struct PromptTokenizer {
 
 /// What the loaders hand over.
 pub(super) struct Parts {
-    pub tokenizer: Tokenizer,
-    pub pieces: Pieces,
-    pub bos: Bos,
-    pub template: Option<Result<ChatTemplate, PromptError>>,
-    pub assumptions: Vec<String>,
+    pub(super) tokenizer: Tokenizer,
+    pub(super) pieces: Pieces,
+    pub(super) bos: Bos,
+    pub(super) template: Option<Result<ChatTemplate, PromptError>>,
+    pub(super) assumptions: Vec<String>,
 }
 
 /// A text as tokens, with the bytes of the text that each of them covers.
@@ -136,7 +136,9 @@ impl PromptTokenizer {
             let typed = contents.iter().any(|content| span.start < content.end && content.start < span.end);
             match token.origin {
                 TokenOrigin::Special if typed => {
-                    encoded.warnings.push(format!("A message contains {}: it was read as a special token", token.text()));
+                    encoded
+                        .warnings
+                        .push(format!("A message contains {}: it was read as a special token", token.text()));
                 }
                 TokenOrigin::Special => {}
                 _ if typed => token.origin = TokenOrigin::Text,
@@ -201,7 +203,9 @@ impl PromptTokenizer {
         let encoding = {
             let mut tokenizer = self.tokenizer.lock().unwrap_or_else(PoisonError::into_inner);
             tokenizer.set_encode_special_tokens(!parse_specials);
-            tokenizer.encode(text, false).map_err(|error| PromptError::Encode(one_line(&error.to_string())))?
+            tokenizer
+                .encode(text, false)
+                .map_err(|error| PromptError::Encode(one_line(&error.to_string())))?
         };
         let ids = encoding.get_ids();
         let spans: Vec<Range<usize>> = encoding.get_offsets().iter().map(|&(from, to)| from..to).collect();

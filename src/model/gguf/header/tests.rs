@@ -53,7 +53,12 @@ fn sample() -> Writer {
     w.pair("texts", 9, 8u32.to_le_bytes()).length(2).string("a").string("");
     w.pair("nested", 9, 9u32.to_le_bytes()).length(1).raw(5u32.to_le_bytes()).length(2);
     w.raw(1i32.to_le_bytes()).raw(2i32.to_le_bytes());
-    w.tensor("token_embd.weight", &[4, 3], 0, 0).tensor("scalar", &[], 1, 64).tensor("odd", &[2, 1, 1, 5], 999, 128);
+    w.tensor("token_embd.weight", &[4, 3], 0, 0).tensor("scalar", &[], 1, 64).tensor(
+        "odd",
+        &[2, 1, 1, 5],
+        999,
+        128,
+    );
     w
 }
 
@@ -70,14 +75,18 @@ fn every_value_type_is_read() {
         ["i8", "i16", "i32", "i64"].map(|key| header.f64(key)),
         [Some(-3.0), Some(-300.0), Some(-70_000.0), Some(-1.0)]
     );
-    assert_eq!((header.f64("f32"), header.f64("f64"), header.bool("bool")), (Some(0.5), Some(0.1), Some(true)));
+    assert_eq!(
+        (header.f64("f32"), header.f64("f64"), header.bool("bool")),
+        (Some(0.5), Some(0.1), Some(true))
+    );
     assert_eq!((header.str("text"), header.u64("i8"), header.str("u8")), (Some("grüß"), None, None));
     let texts: Vec<_> = header.array("texts").unwrap().iter().map(GgufValue::as_str).collect();
     assert_eq!(texts, [Some("a"), Some("")]);
     let nested = header.array("nested").unwrap()[0].as_array().unwrap();
     assert_eq!(nested, [GgufValue::Signed(1), GgufValue::Signed(2)]);
     assert_eq!(header.data_offset, (w.bytes.len() as u64).div_ceil(64) * 64);
-    let shapes: Vec<_> = header.tensors.iter().map(|t| (t.name.as_str(), t.shape.clone(), t.type_id, t.offset)).collect();
+    let shapes: Vec<_> =
+        header.tensors.iter().map(|t| (t.name.as_str(), t.shape.clone(), t.type_id, t.offset)).collect();
     assert_eq!(
         shapes,
         [
@@ -133,7 +142,8 @@ fn what_is_no_gguf_file_is_told() {
     };
     assert_eq!(pair(13, vec![]), "metadata key key: unknown value type 13");
     assert_eq!(pair(9, 77u32.to_le_bytes().to_vec()), "metadata key key: unknown value type 77");
-    let deep: Vec<u8> = (0..5).flat_map(|_| [9u32.to_le_bytes().to_vec(), 1u64.to_le_bytes().to_vec()].concat()).collect();
+    let deep: Vec<u8> =
+        (0..5).flat_map(|_| [9u32.to_le_bytes().to_vec(), 1u64.to_le_bytes().to_vec()].concat()).collect();
     assert_eq!(pair(9, deep), "metadata key key: arrays nest too deep");
     let alignment = |value: u32| {
         refused(&|w| {

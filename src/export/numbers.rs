@@ -1,30 +1,11 @@
-//! Numbers as files. Every file appears whole or not at all.
+//! Numbers as files: JSON, and tensors as safetensors.
 
-use super::ExportError;
+use super::{ExportError, write_atomically};
 use safetensors::View;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
-use tempfile::NamedTempFile;
-
-/// Writes a file through a temporary one beside it, so that a failure leaves no half file.
-///
-/// # Errors
-/// The folder is missing or not writable, or the disk is full.
-pub fn write_atomically(
-    path: &Path,
-    write: impl FnOnce(&mut NamedTempFile) -> std::io::Result<()>,
-) -> Result<(), ExportError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let result = NamedTempFile::new_in(folder).and_then(|mut file| {
-        write(&mut file)?;
-        file.flush()?;
-        file.persist(path)?;
-        Ok(())
-    });
-    result.map_err(|error| ExportError::Write { why: error.to_string(), path: path.to_owned() })
-}
 
 /// Writes a value as JSON.
 ///
