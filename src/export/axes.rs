@@ -5,17 +5,16 @@ use super::theme::Palette;
 use crate::color::{ColorTable, ScaleKind};
 
 /// Font size of titles, in points.
-pub const TITLE_SIZE: f32 = 13.0;
+pub(super) const TITLE_SIZE: f32 = 13.0;
 /// Font size of axis titles and notes.
-pub const NOTE_SIZE: f32 = 9.5;
+pub(super) const NOTE_SIZE: f32 = 9.5;
 /// Font size of tick labels.
-pub const TICK_SIZE: f32 = 8.5;
+pub(super) const TICK_SIZE: f32 = 8.5;
 /// Font size of token labels.
-pub const TOKEN_SIZE: f32 = 8.0;
+pub(super) const TOKEN_SIZE: f32 = 8.0;
 
 /// A number with three significant digits, in powers of ten where it is very small or large.
-#[must_use]
-pub fn compact(value: f64) -> String {
+pub(super) fn compact(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { "n/a".to_owned() };
@@ -34,8 +33,7 @@ pub fn compact(value: f64) -> String {
 }
 
 /// The smallest of 1, 2, 5, 10, 20, 50, … that is at least `least`.
-#[must_use]
-pub fn nice_step(least: f32) -> usize {
+pub(super) fn nice_step(least: f32) -> usize {
     let mut decade = 1;
     loop {
         for step in [decade, 2 * decade, 5 * decade] {
@@ -49,8 +47,7 @@ pub fn nice_step(least: f32) -> usize {
 
 /// Which of `n` positions get a label when they lie `spacing` points apart and a label takes
 /// `room` points: the wanted ones first, as far as they fit, then every so-many-th. Ascending.
-#[must_use]
-pub fn thinned(n: usize, spacing: f32, room: f32, wanted: &[usize]) -> Vec<usize> {
+pub(super) fn thinned(n: usize, spacing: f32, room: f32, wanted: &[usize]) -> Vec<usize> {
     let step = nice_step(room / spacing.max(f32::MIN_POSITIVE));
     let mut chosen: Vec<usize> = Vec::new();
     for index in wanted.iter().copied().chain((0..n).step_by(step)).filter(|&index| index < n) {
@@ -64,14 +61,13 @@ pub fn thinned(n: usize, spacing: f32, room: f32, wanted: &[usize]) -> Vec<usize
 }
 
 /// Title and note at the top left of a picture.
-pub fn heading(drawing: &mut Drawing, palette: &Palette, x: f32, title: &str, note: &str) {
+pub(super) fn heading(drawing: &mut Drawing, palette: &Palette, x: f32, title: &str, note: &str) {
     drawing.text(Label::new(x, 22.0, TITLE_SIZE, palette.ink, title));
     drawing.text(Label::new(x, 37.0, NOTE_SIZE, palette.soft, note));
 }
 
 /// Weights that a colour bar labels, with their positions 0…1: the ends, and ticks clear of them.
-#[must_use]
-pub fn bar_ticks(table: &ColorTable) -> Vec<(f32, String)> {
+pub(super) fn bar_ticks(table: &ColorTable) -> Vec<(f32, String)> {
     let scale = table.scale();
     let ends = [(0.0, scale.min()), (1.0, scale.max)];
     let inner = scale.ticks().into_iter().map(|weight| (scale.position(weight), weight));
@@ -90,7 +86,13 @@ pub fn bar_ticks(table: &ColorTable) -> Vec<(f32, String)> {
 }
 
 /// A colour bar from bottom to top, its title to the right, reading upwards.
-pub fn color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, table: &ColorTable, title: &str) {
+pub(super) fn color_bar(
+    drawing: &mut Drawing,
+    palette: &Palette,
+    area: Area,
+    table: &ColorTable,
+    title: &str,
+) {
     const STEPS: usize = 256;
     let pixels = (0..STEPS).rev().map(|step| table.at(step as f32 / 255.0)).collect();
     drawing.image(Raster { area, width: 1, height: STEPS, pixels });
@@ -108,7 +110,13 @@ pub fn color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, table: &C
 }
 
 /// A colour bar from left to right, its title above.
-pub fn flat_color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, table: &ColorTable, title: &str) {
+pub(super) fn flat_color_bar(
+    drawing: &mut Drawing,
+    palette: &Palette,
+    area: Area,
+    table: &ColorTable,
+    title: &str,
+) {
     const STEPS: usize = 256;
     let pixels = (0..STEPS).map(|step| table.at(step as f32 / 255.0)).collect();
     drawing.text(Label::new(area.x, area.y - 5.0, NOTE_SIZE, palette.soft, title));
@@ -129,7 +137,7 @@ pub fn flat_color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, tabl
 
 /// What a patch of a legend looks like.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Patch {
+pub(super) enum Patch {
     /// Filled.
     Fill([u8; 3]),
     /// Hatched, for what has no value.
@@ -139,7 +147,7 @@ pub enum Patch {
 }
 
 /// A row of patches with their meaning, from left to right.
-pub fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, entries: &[(Patch, &str)]) {
+pub(super) fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, entries: &[(Patch, &str)]) {
     let mut left = x;
     for (patch, meaning) in entries {
         let area = Area::new(left, y, 9.0, 9.0);
@@ -160,8 +168,7 @@ pub fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, entries:
 }
 
 /// The legend's entries for cells without a weight.
-#[must_use]
-pub fn special_entries(palette: &Palette) -> [(Patch, &'static str); 3] {
+pub(super) fn special_entries(palette: &Palette) -> [(Patch, &'static str); 3] {
     [
         (Patch::Fill(palette.special.masked), "query can't see the key"),
         (Patch::Fill(palette.special.zero), "exactly 0"),

@@ -215,8 +215,7 @@ impl Drawing {
 
 /// Width of a text in points, near enough to place it: both bundled faces are close to 0.6 em
 /// (the monospaced one exactly 0.602), wide scripts and emoji take two columns.
-#[must_use]
-pub fn text_width(text: &str, size: f32, face: Face) -> f32 {
+pub(super) fn text_width(text: &str, size: f32, face: Face) -> f32 {
     let columns: usize = text.chars().map(columns).sum();
     let em_per_column = if face == Face::Mono { 0.602 } else { 0.52 };
     columns as f32 * size * em_per_column
@@ -230,8 +229,7 @@ fn columns(c: char) -> usize {
 }
 
 /// A text of at most `max_chars` characters, the last one an ellipsis where it was cut.
-#[must_use]
-pub fn shortened(text: &str, max_chars: usize) -> String {
+pub(super) fn shortened(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text.to_owned();
     }
