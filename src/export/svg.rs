@@ -16,7 +16,8 @@ const MONO: &str = "Hack, DejaVu Sans Mono, Menlo, Consolas, monospace";
 /// # Errors
 /// [`ExportError::Raster`] when a heatmap can't be encoded.
 pub fn document(drawing: &Drawing) -> Result<String, ExportError> {
-    let mut document = sized(drawing).add(element::Title::new(printable(&drawing.title)));
+    let mut document = sized(drawing);
+    document.append(worded("title", &drawing.title));
     let paper = Area::new(0.0, 0.0, drawing.width, drawing.height);
     document.append(fill(paper, drawing.background, 0.0));
     for item in &drawing.items {
@@ -80,23 +81,34 @@ fn rectangle(area: Area, radius: f32) -> element::Rectangle {
     if radius > 0.0 { rectangle.set("rx", rounded(radius)) } else { rectangle }
 }
 
-fn text(label: &Label) -> element::Text {
+/// An element with a text inside, on one line: the crate's own text elements put line breaks around
+/// it, which `xml:space` would keep.
+fn worded(name: &str, text: &str) -> element::Element {
+    let mut element = element::Element::new(name);
+    element.append(svg::node::Text::new(printable(text)));
+    element
+}
+
+fn text(label: &Label) -> element::Element {
     let anchor = match label.anchor {
         Anchor::Start => "start",
         Anchor::Middle => "middle",
         Anchor::End => "end",
     };
     let (x, y) = (rounded(label.x), rounded(label.y));
-    let text = element::Text::new(printable(&label.text))
-        .set("x", x)
-        .set("y", y)
-        .set("font-family", if label.face == Face::Mono { MONO } else { SANS })
-        .set("font-size", rounded(label.size))
-        .set("fill", hex(label.color))
-        .set("text-anchor", anchor)
-        // Token labels are exact: two spaces are two spaces.
-        .set("xml:space", "preserve");
-    if label.upright { text.set("transform", format!("rotate(-90 {x} {y})")) } else { text }
+    let mut text = worded("text", &label.text);
+    text.assign("x", x);
+    text.assign("y", y);
+    text.assign("font-family", if label.face == Face::Mono { MONO } else { SANS });
+    text.assign("font-size", rounded(label.size));
+    text.assign("fill", hex(label.color));
+    text.assign("text-anchor", anchor);
+    // Token labels are exact: two spaces are two spaces.
+    text.assign("xml:space", "preserve");
+    if label.upright {
+        text.assign("transform", format!("rotate(-90 {x} {y})"));
+    }
+    text
 }
 
 fn image(raster: &Raster) -> Result<element::Image, ExportError> {
