@@ -66,15 +66,17 @@ pub(super) fn heading(drawing: &mut Drawing, palette: &Palette, x: f32, title: &
     drawing.text(Label::new(x, 37.0, NOTE_SIZE, palette.soft, note));
 }
 
-/// Weights that a colour bar labels, with their positions 0…1: the ends, and ticks clear of them.
-pub(super) fn bar_ticks(table: &ColorTable) -> Vec<(f32, String)> {
+/// Values that a colour bar labels, with their positions 0…1: the ends, and ticks clear of them.
+/// `clipped` says that smaller values than the scale's lowest exist and share its colour.
+fn bar_ticks(table: &ColorTable, clipped: bool) -> Vec<(f32, String)> {
     let scale = table.scale();
     let ends = [(0.0, scale.min()), (1.0, scale.max)];
     let inner = scale.ticks().into_iter().map(|weight| (scale.position(weight), weight));
     let inner = inner.filter(|(position, _)| (0.07..0.93).contains(position));
     let mut ticks: Vec<(f32, f32)> = ends.into_iter().chain(inner).collect();
     ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let below = |position: f32| if position == 0.0 && scale.kind == ScaleKind::Log { "≤ " } else { "" };
+    let clipped = clipped && scale.kind == ScaleKind::Log;
+    let below = |position: f32| if position == 0.0 && clipped { "≤ " } else { "" };
     ticks
         .into_iter()
         .map(|(position, weight)| {
@@ -98,7 +100,7 @@ pub(super) fn color_bar(
     drawing.image(Raster { area, width: 1, height: STEPS, pixels });
     drawing.frame(area, palette.line, 0.5);
     let mut widest = 0.0f32;
-    for (position, text) in bar_ticks(table) {
+    for (position, text) in bar_ticks(table, true) {
         let y = area.bottom() - position * area.height;
         drawing.line((area.right(), y), (area.right() + 3.0, y), palette.line, 0.5);
         widest = widest.max(text_width(&text, TICK_SIZE, Face::Sans));
@@ -123,7 +125,7 @@ pub(super) fn flat_color_bar(
     drawing.image(Raster { area, width: STEPS, height: 1, pixels });
     drawing.frame(area, palette.line, 0.5);
     let mut free_from = f32::MIN;
-    for (position, text) in bar_ticks(table) {
+    for (position, text) in bar_ticks(table, false) {
         let x = area.x + position * area.width;
         drawing.line((x, area.bottom()), (x, area.bottom() + 3.0), palette.line, 0.5);
         let half = text_width(&text, TICK_SIZE, Face::Sans) / 2.0;
@@ -144,6 +146,8 @@ pub(super) enum Patch {
     Hatch,
     /// Framed, nothing inside.
     Frame([u8; 3]),
+    /// A dashed line.
+    Dash,
 }
 
 /// A row of patches with their meaning, from left to right.
@@ -161,6 +165,7 @@ pub(super) fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, e
                 drawing.frame(area, palette.line, 0.5);
             }
             Patch::Frame(color) => drawing.frame(area, *color, 1.5),
+            Patch::Dash => drawing.dashed((left - 4.0, y + 4.5), (left + 9.0, y + 4.5), palette.ink, 1.0),
         }
         drawing.text(Label::new(left + 13.0, y + 7.5, TICK_SIZE, palette.soft, *meaning));
         left += 13.0 + text_width(meaning, TICK_SIZE, Face::Sans) + 16.0;
@@ -209,7 +214,8 @@ mod tests {
     #[test]
     fn a_bar_names_what_lies_below_its_floor() {
         let table = ColorTable::new(ColorScale::default(), ColorMap::Magma, SpecialColors::LIGHT);
-        let texts: Vec<String> = bar_ticks(&table).into_iter().map(|tick| tick.1).collect();
-        assert_eq!(texts, ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]);
+        let texts = |clipped| bar_ticks(&table, clipped).into_iter().map(|tick| tick.1).collect::<Vec<_>>();
+        assert_eq!(texts(true), ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(texts(false)[0], "0.0001", "unless nothing does");
     }
 }

@@ -226,7 +226,9 @@ pub(super) fn text_width(text: &str, size: f32, face: Face) -> f32 {
 /// Width of a character of the sans face, in em.
 fn sans_width(c: char) -> f32 {
     match c {
-        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | ':' | '|' | '\'' | '·' | '(' | ')' => 0.27,
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | ':' | '|' | '\'' | '·' | '(' | ')' => {
+            0.27
+        }
         'm' | 'w' | 'M' | 'W' | '—' | '%' | '@' => 0.83,
         'A'..='Z' => 0.64,
         c => 0.53 * columns(c) as f32,

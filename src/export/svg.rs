@@ -11,6 +11,9 @@ use svg::{Document, Node};
 const SANS: &str = "Ubuntu Light, Ubuntu, Helvetica Neue, Helvetica, Arial, sans-serif";
 const MONO: &str = "Hack, DejaVu Sans Mono, Menlo, Consolas, monospace";
 
+/// Stroke around sans texts in PNGs, in em.
+const HAIRLINE_EM: f32 = 0.03;
+
 /// Writes a drawing as an SVG document.
 ///
 /// # Errors
@@ -23,17 +26,18 @@ pub fn document(drawing: &Drawing) -> Result<String, ExportError> {
     for item in &drawing.items {
         match item {
             Item::Image(raster) => document.append(image(raster)?),
-            vector => append_vector(&mut document, vector),
+            vector => append_vector(&mut document, vector, false),
         }
     }
     Ok(document.to_string())
 }
 
-/// The vector part of some items as a document of the drawing's size, without paper.
+/// The vector part of some items as a document of the drawing's size, without paper. Its sans texts
+/// get a hairline around them: the bundled face is a light one, too light for print.
 pub(super) fn vector_layer<'a>(drawing: &Drawing, items: impl IntoIterator<Item = &'a Item>) -> String {
     let mut document = sized(drawing);
     for item in items {
-        append_vector(&mut document, item);
+        append_vector(&mut document, item, true);
     }
     document.to_string()
 }
@@ -46,7 +50,7 @@ fn sized(drawing: &Drawing) -> Document {
         .set("role", "img")
 }
 
-fn append_vector(document: &mut Document, item: &Item) {
+fn append_vector(document: &mut Document, item: &Item, embolden: bool) {
     match item {
         Item::Fill(area, color, radius) => document.append(fill(*area, *color, *radius)),
         Item::Frame(area, color, width, radius) => {
@@ -63,7 +67,14 @@ fn append_vector(document: &mut Document, item: &Item) {
                 .set("stroke-width", *width);
             document.append(if *dashed { line.set("stroke-dasharray", "5 3") } else { line });
         }
-        Item::Text(label) => document.append(text(label)),
+        Item::Text(label) => {
+            let mut text = text(label);
+            if embolden && label.face == Face::Sans {
+                text.assign("stroke", hex(label.color));
+                text.assign("stroke-width", label.size * HAIRLINE_EM);
+            }
+            document.append(text);
+        }
         Item::Image(_) => {}
     }
 }
