@@ -21,7 +21,7 @@ fn compare(needed_bytes: u64, free_bytes: Option<u64>, folder: &Path) -> Result<
 fn free_bytes(folder: &Path) -> Option<u64> {
     let folder = nearest_existing(folder)?.canonicalize().ok()?;
     let disks = Disks::new_with_refreshed_list_specifics(DiskRefreshKind::nothing().with_storage()).ok()?;
-    let mounts = disks.list().iter().map(|disk| (disk.mount_point().to_owned(), disk.available_space()));
+    let mounts = disks.iter().map(|disk| (disk.mount_point().to_owned(), disk.available_space()));
     free_on_mount(&folder, mounts)
 }
 
