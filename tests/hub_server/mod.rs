@@ -7,43 +7,43 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 /// What a client asked.
 #[derive(Debug, Clone)]
-pub struct Request {
-    pub method: String,
-    pub path: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
     /// First byte of the range, 0 without one.
-    pub from_byte: usize,
-    pub token: Option<String>,
+    pub(crate) from_byte: usize,
+    pub(crate) token: Option<String>,
     /// How often this method and path were asked before.
-    pub earlier: usize,
+    pub(crate) earlier: usize,
 }
 
 /// What it gets.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
     /// Close the connection after so many bytes of the body.
-    pub break_after: Option<usize>,
+    pub(crate) break_after: Option<usize>,
     /// Send nothing more after the body's first bytes, but keep the connection open.
-    pub stall_after: Option<usize>,
+    pub(crate) stall_after: Option<usize>,
 }
 
 impl Reply {
-    pub fn status(status: u16) -> Self {
+    pub(crate) fn status(status: u16) -> Self {
         Self { status, ..Self::default() }
     }
 
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
@@ -58,19 +58,19 @@ struct State {
     change: Box<Override>,
 }
 
-pub struct HubServer {
-    pub endpoint: String,
+pub(crate) struct HubServer {
+    pub(crate) endpoint: String,
     state: Arc<State>,
 }
 
 impl HubServer {
     /// Serves the repository `o/n` with these files.
-    pub fn new(files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         Self::with_fault(files, |_, reply| reply)
     }
 
     /// The same, but each reply may be changed before it is sent.
-    pub fn with_fault(
+    pub(crate) fn with_fault(
         files: &[(&str, &[u8])],
         change: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static,
     ) -> Self {
@@ -85,18 +85,18 @@ impl HubServer {
         Self { endpoint: listen(&state), state }
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.state.requests.lock().unwrap().clone()
     }
 
     /// The requests for stored content, in order.
-    pub fn storage_requests(&self) -> Vec<Request> {
+    pub(crate) fn storage_requests(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.path.starts_with("/storage/")).collect()
     }
 }
 
 /// The name of a file's blob: sha256 for large files, a hash of git's length for small ones.
-pub fn etag(file: &str, content: &[u8]) -> String {
+pub(crate) fn etag(file: &str, content: &[u8]) -> String {
     let hash: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
     if is_large(file) { hash } else { hash[..40].to_owned() }
 }

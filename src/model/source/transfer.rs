@@ -15,10 +15,12 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, StatusCode, Url};
 use std::io::Read;
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const BLOCK_BYTES: usize = 1 << 16;
 const BLOCKS_AHEAD: usize = 64;
+/// How often progress is told while nothing comes.
+const TICK: Duration = Duration::from_millis(250);
 /// Tries in a row that bring nothing before a transfer is given up.
 const FRUITLESS_TRIES: u32 = 4;
 /// Tries altogether, so that a server which sends one byte at a time ends, too.
@@ -118,8 +120,13 @@ impl Transfer<'_> {
             return Ok(());
         }
         let receiver = self.start_reading(partial.length_bytes())?;
+        let mut last_arrival = Instant::now();
         loop {
-            match receive(&receiver, SILENCE_PATIENCE, self.cancel) {
+            let message = receive(&receiver, TICK, self.cancel);
+            if message.is_ok() {
+                last_arrival = Instant::now();
+            }
+            match message {
                 Ok(Message::Answer { status, headers }) => self.begin(partial, status, &headers)?,
                 Ok(Message::Block(bytes)) => {
                     partial.append(&bytes)?;
@@ -129,7 +136,13 @@ impl Transfer<'_> {
                 Ok(Message::End) => return self.accept_end(partial),
                 Ok(Message::Failed(why)) => return Err(Stop::Broken(why)),
                 Err(Interrupted::Cancelled(cancelled)) => return Err(SourceError::from(cancelled).into()),
-                Err(Interrupted::TooSlow) => return Err(Stop::Broken("nothing came for 30 s".to_owned())),
+                Err(Interrupted::TooSlow) if last_arrival.elapsed() < SILENCE_PATIENCE => {
+                    // A transfer that stands still is shown to stand still.
+                    meter.at(self.file, partial.length_bytes());
+                }
+                Err(Interrupted::TooSlow) => {
+                    return Err(Stop::Broken(format!("nothing came for {} s", SILENCE_PATIENCE.as_secs())));
+                }
                 Err(Interrupted::Died) => return Err(Stop::Broken("the connection was lost".to_owned())),
             }
         }
