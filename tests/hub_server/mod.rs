@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -97,12 +98,16 @@ impl HubServer {
 
 /// The name of a file's blob: sha256 for large files, a hash of git's length for small ones.
 pub(crate) fn etag(file: &str, content: &[u8]) -> String {
-    let hash: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = Sha256::digest(content)
+        .iter()
+        .flat_map(|&byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect();
     if is_large(file) { hash } else { hash[..40].to_owned() }
 }
 
 fn is_large(file: &str) -> bool {
-    file.ends_with(".safetensors") || file.ends_with(".gguf")
+    Path::new(file).extension().is_some_and(|extension| extension == "safetensors" || extension == "gguf")
 }
 
 fn listen(state: &Arc<State>) -> String {
@@ -162,7 +167,8 @@ impl State {
             let content = self.files.iter().find(|(file, content)| etag(file, content) == hash).unwrap().1;
             return ranged(content, request.from_byte);
         }
-        match request.path.strip_prefix(&file_prefix).and_then(|file| self.files.get_key_value(file)) {
+        let path = request.path.trim_start_matches("/api/resolve-cache").trim_end_matches("?etag=1");
+        match path.strip_prefix(&file_prefix).and_then(|file| self.files.get_key_value(file)) {
             Some((file, content)) if is_large(file) => Reply::status(302)
                 .with(
                     "location",
@@ -172,6 +178,10 @@ impl State {
                 .with("etag", "\"of-the-pointer\"")
                 .with("x-linked-etag", &format!("\"{}\"", etag(file, content)))
                 .with("x-linked-size", &content.len().to_string()),
+            // The Hub's own cache for small files: the same origin, another path.
+            Some(_) if !request.path.starts_with("/api/") => Reply::status(307)
+                .with("location", &format!("/api/resolve-cache{}?etag=1", request.path))
+                .with("x-repo-commit", COMMIT),
             Some((file, content)) => ranged(content, request.from_byte)
                 .with("x-repo-commit", COMMIT)
                 .with("etag", &format!("\"{}\"", etag(file, content))),
@@ -194,9 +204,9 @@ fn ranged(content: &[u8], from_byte: usize) -> Reply {
 fn send(stream: &mut TcpStream, request: &Request, reply: &Reply) -> std::io::Result<()> {
     let mut head = format!("HTTP/1.1 {} Status\r\nconnection: close\r\n", reply.status);
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        head.extend([name, ": ", value, "\r\n"]);
     }
-    head += &format!("content-length: {}\r\n\r\n", reply.body.len());
+    head.extend(["content-length: ", &reply.body.len().to_string(), "\r\n\r\n"]);
     stream.write_all(head.as_bytes())?;
     if request.method == "HEAD" {
         return Ok(());
@@ -205,7 +215,7 @@ fn send(stream: &mut TcpStream, request: &Request, reply: &Reply) -> std::io::Re
     stream.write_all(&reply.body[..end])?;
     stream.flush()?;
     if reply.stall_after.is_some() {
-        std::thread::sleep(Duration::from_secs(60));
+        std::thread::sleep(Duration::from_mins(1));
     }
     Ok(())
 }

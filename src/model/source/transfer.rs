@@ -53,7 +53,7 @@ impl From<SourceError> for Stop {
 
 /// What the reading thread has to say.
 enum Message {
-    Answer { status: StatusCode, headers: HeaderMap },
+    Answer { status: StatusCode, headers: HeaderMap, url: Url },
     Block(Vec<u8>),
     End,
     Failed(String),
@@ -127,7 +127,9 @@ impl Transfer<'_> {
                 last_arrival = Instant::now();
             }
             match message {
-                Ok(Message::Answer { status, headers }) => self.begin(partial, status, &headers)?,
+                Ok(Message::Answer { status, headers, url }) => {
+                    self.begin(partial, status, &headers, &url)?;
+                }
                 Ok(Message::Block(bytes)) => {
                     partial.append(&bytes)?;
                     self.refuse_surplus(partial)?;
@@ -149,7 +151,13 @@ impl Transfer<'_> {
     }
 
     /// Looks at the status before a byte is kept: an error page must not become a model.
-    fn begin(&self, partial: &mut Partial, status: StatusCode, headers: &HeaderMap) -> Result<(), Stop> {
+    fn begin(
+        &self,
+        partial: &mut Partial,
+        status: StatusCode,
+        headers: &HeaderMap,
+        url: &Url,
+    ) -> Result<(), Stop> {
         match status {
             StatusCode::PARTIAL_CONTENT if range_start(headers) == Some(partial.length_bytes()) => Ok(()),
             StatusCode::OK => {
@@ -163,6 +171,13 @@ impl Transfer<'_> {
             _ if status.is_server_error() => {
                 Err(Stop::Broken(format!("the server answered {}", status.as_u16())))
             }
+            // The Hub has let us in by then: it is not the model's owner who refuses.
+            _ if url.origin() != self.url.origin() => Err(SourceError::StorageRefused {
+                host: url.host_str().unwrap_or_default().to_owned(),
+                status: status.as_u16(),
+                name: self.file.to_owned(),
+            }
+            .into()),
             _ => {
                 let what = format!("{}/{}", self.name.repository(), self.file);
                 self.hub.require_success(status, headers, self.name, &what)?;
@@ -225,7 +240,8 @@ impl Transfer<'_> {
 
 /// Sends the answer and its blocks until it ends or nobody listens; returns the last message.
 fn pass_on(mut response: Response, sender: &SyncSender<Message>) -> Message {
-    let answer = Message::Answer { status: response.status(), headers: response.headers().clone() };
+    let (status, headers, url) = (response.status(), response.headers().clone(), response.url().clone());
+    let answer = Message::Answer { status, headers, url };
     if sender.send(answer).is_err() {
         return Message::End;
     }
