@@ -846,4 +846,7 @@ fn the_default_model_can_be_had_for_real() {
     let found = locator.locate(&ModelRef::Default, &log, &CancelToken::new()).unwrap();
     eprintln!("{}\n{found:?}\n{:.1} s", log.notices(), start.elapsed().as_secs_f64());
     assert!(found.path.exists());
+    let start = Instant::now();
+    assert_eq!(locate(&locator, &ModelRef::Default).unwrap(), found);
+    eprintln!("again from the cache: {:.2} s", start.elapsed().as_secs_f64());
 }

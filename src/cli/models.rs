@@ -11,9 +11,6 @@ pub struct ModelsArgs {
     /// What to do.
     #[command(subcommand)]
     pub command: ModelsCommand,
-    /// Never use the network; filled in from the option that all commands share.
-    #[arg(skip)]
-    pub offline: bool,
 }
 
 /// The subcommands of `sinkscope models`.
@@ -113,7 +110,7 @@ mod tests {
     fn run_offline(folder: &Path, command: ModelsCommand) -> crate::Result<String> {
         let locator = Locator::new(folder.join("home"), folder.join("hub")).offline(true);
         let mut out = Vec::new();
-        let args = ModelsArgs { command, offline: true };
+        let args = ModelsArgs { command };
         run(&args, &locator, &Silent, &CancelToken::new(), &mut out)?;
         Ok(String::from_utf8(out).unwrap())
     }
