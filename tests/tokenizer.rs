@@ -137,6 +137,9 @@ fn every_rule_splits_differently() {
     }
 }
 
+/// Texts that each property is tried on.
+const TEXTS: u32 = 512;
+
 static SMALL: LazyLock<Vec<PromptTokenizer>> = LazyLock::new(|| {
     let gguf = KINDS.map(|kind| from_gguf(&small(kind)).unwrap());
     let folders = KINDS.map(|kind| PromptTokenizer::from_folder(small_folder(kind, &[]).path()).unwrap());
@@ -144,6 +147,8 @@ static SMALL: LazyLock<Vec<PromptTokenizer>> = LazyLock::new(|| {
 });
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(TEXTS))]
+
     /// The small vocabularies hold every byte, so nothing may be missing.
     #[test]
     fn labels_rejoin_to_the_text(text in "(\\PC|[a-z ]|\\s|<\\|im_end\\|>|<tool>|\u{301}|日|👩🏽‍💻){1,40}", parse in any::<bool>()) {
@@ -212,7 +217,9 @@ fn typed_specials_are_read_only_on_demand() {
         1,
         "<tool> is no special"
     );
+    assert_eq!(plain.warnings, ["The prompt contains <|im_end|>: it is read as plain text"]);
     let parsed = tokenizer.encode_text("<|im_end|><tool>", true, BosChoice::Auto).unwrap();
+    assert!(parsed.warnings.is_empty());
     assert_eq!(parsed.ids().len(), 2);
     assert!(parsed.tokens.iter().all(|t| t.origin == TokenOrigin::Special));
     assert_eq!(parsed.tokens[0].label(), "<|im_end|>");
@@ -477,7 +484,12 @@ fn bad_gguf_metadata_says_what_is_wrong() {
     );
     assert_eq!(
         message(&|m| m["tokenizer.ggml.merges"] = serde_json::json!(["日 本"])),
-        wrong("Token `日` out of vocabulary")
+        wrong("the vocabulary lacks 日本, which a merge makes")
+    );
+    let longest = "x".repeat(200);
+    assert_eq!(
+        message(&|m| m["tokenizer.ggml.merges"] = serde_json::json!([format!("{longest} y")])),
+        wrong(&format!("the vocabulary lacks {longest}y, which a merge makes"))
     );
     assert_eq!(
         message(&|m| m["tokenizer.ggml.tokens"] = serde_json::json!([1, 2])),
@@ -512,6 +524,18 @@ fn bad_folders_say_what_is_wrong() {
         assert!(error.starts_with("The tokenizer is damaged or not supported: tokenizer.json: "), "{error}");
         assert!(!error.contains('\n'));
     }
+    let mut contradictory = json("smollm.tokenizer.json");
+    contradictory["model"]["merges"] = serde_json::json!([["a".repeat(9), "b"]]);
+    contradictory["model"]["vocab"] = serde_json::json!({"aaaaaaaaa": 0, "b": 1});
+    assert_eq!(
+        message(&[("tokenizer.json", &contradictory.to_string())]),
+        "The tokenizer is damaged or not supported: tokenizer.json: its vocabulary and merges contradict each other: "
+    );
+    let mut far = json("smollm.tokenizer.json");
+    far["model"]["vocab"]["zzz"] = u32::MAX.into();
+    let folder = folder(&[("tokenizer.json", &far.to_string())]);
+    let tokenizer = PromptTokenizer::from_folder(folder.path()).unwrap();
+    assert!(tokenizer.check_vocabulary(1 << 20).is_err());
 }
 
 #[test]

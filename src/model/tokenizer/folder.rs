@@ -70,7 +70,9 @@ fn read_tokenizer(folder: &Path) -> Result<Tokenizer, String> {
             "there is no tokenizer.json, get it from the model's page"
         }
     })?;
-    let mut tokenizer = Tokenizer::from_bytes(bytes)
+    // `tokenizers` panics on merges that make tokens which the vocabulary lacks.
+    let mut tokenizer = std::panic::catch_unwind(|| Tokenizer::from_bytes(bytes))
+        .map_err(|_| "tokenizer.json: its vocabulary and merges contradict each other".to_owned())?
         .map_err(|error| format!("tokenizer.json: {}", one_line(&error.to_string())))?;
     // Before anything is encoded: a file may ask to cut or pad every text.
     tokenizer.with_truncation(None).map_err(|error| one_line(&error.to_string()))?;
