@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod capture;
+pub mod color;
 pub mod engine;
 mod error;
 pub mod export;
