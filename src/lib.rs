@@ -8,5 +8,6 @@ mod error;
 pub mod export;
 pub mod model;
 pub mod progress;
+pub mod widgets;
 
 pub use error::{Error, Result};

@@ -142,7 +142,7 @@ impl Heatmap<'_> {
     pub fn show(self, ui: &mut Ui) -> HeatmapOutput {
         let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
         let plot = plot_rect(outer).round_to_pixels(ui.pixels_per_point());
-        let id = ui.id().with("heatmap");
+        let id = ui.scope_id().with("heatmap");
         let response = ui.interact(plot, id, Sense::click_and_drag());
 
         let hovered = response.hover_pos().and_then(|at| self.cell_at(plot, at));

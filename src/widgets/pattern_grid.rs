@@ -69,7 +69,7 @@ impl PatternGrid<'_> {
 
     fn contents(&self, ui: &mut Ui, layout: GridLayout, viewport: Rect) -> GridOutput {
         let (area, _) = ui.allocate_exact_size(layout.size().max(Vec2::splat(1.0)), Sense::hover());
-        let id = ui.id().with("pattern grid");
+        let id = ui.scope_id().with("pattern grid");
         let grid = ui.interact(area, id, Sense::focusable_noninteractive());
         let described = format!("{}. {}", (self.label)(self.focus.0, self.focus.1), self.described_focus());
         grid.widget_info(|| WidgetInfo {
