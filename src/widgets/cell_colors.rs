@@ -15,14 +15,16 @@ impl CellColors {
     pub fn new(table: &ColorTable) -> Self {
         let color = |rgb: [u8; 3]| Color32::from_rgb(rgb[0], rgb[1], rgb[2]);
         let (masked, nan) = (color(table.rgb(-1.0)), color(table.rgb(f32::NAN)));
+        let scale = table.scale();
+        let (low, high) = (color(table.at(0.0)), color(table.at(1.0)));
         let of_upper_bits = |upper: u16| {
             let value = f32::from_bits(u32::from(upper) << 16);
-            if !value.is_finite() {
-                nan
-            } else if value < 0.0 {
-                masked
-            } else {
-                color(table.rgb(value))
+            match value {
+                _ if !value.is_finite() => nan,
+                _ if value < 0.0 => masked,
+                _ if value > 0.0 && value < scale.min() => low,
+                _ if value > scale.max => high,
+                _ => color(table.rgb(value)),
             }
         };
         Self((0..=u16::MAX).map(of_upper_bits).collect())

@@ -13,9 +13,9 @@ use egui::{
 use std::ops::Range;
 
 /// Room for labels, colour bar and readout around the plot, in points.
-pub(super) const LEFT: f32 = 84.0;
-pub(super) const BOTTOM: f32 = 62.0;
-pub(super) const RIGHT: f32 = 86.0;
+pub(super) const LEFT: f32 = 76.0;
+pub(super) const BOTTOM: f32 = 56.0;
+pub(super) const RIGHT: f32 = 80.0;
 pub(super) const READOUT: f32 = 20.0;
 const TOP: f32 = 8.0;
 const SMALLEST_SIDE: f32 = 48.0;
@@ -107,7 +107,7 @@ pub struct Heatmap<'a> {
     pub marked: &'a [usize],
     /// Columns that are drawn hatched, their values hidden.
     pub hatched: &'a [usize],
-    /// The cell that the keyboard moved to (row, column).
+    /// The cell (row, column) that a click or the keyboard chose.
     pub cursor: Option<(usize, usize)>,
     /// The other colours.
     pub colors: HeatmapColors,
@@ -118,7 +118,7 @@ pub struct Heatmap<'a> {
 pub enum HeatmapEvent {
     /// Show this part.
     View(Viewport),
-    /// The keyboard moved the cursor to (row, column).
+    /// A click or the keyboard moved the cursor to (row, column).
     Cursor(usize, usize),
     /// The cell (row, column) was clicked.
     Picked(usize, usize),
@@ -181,7 +181,9 @@ impl Heatmap<'_> {
         if response.clicked() {
             response.request_focus();
             let at = response.interact_pointer_pos().and_then(|at| self.cell_at(plot, at)).or(cell);
-            events.extend(at.map(|(row, column)| HeatmapEvent::Picked(row, column)));
+            if let Some((row, column)) = at {
+                events.extend([HeatmapEvent::Cursor(row, column), HeatmapEvent::Picked(row, column)]);
+            }
         }
         if response.double_clicked() {
             events.push(HeatmapEvent::View(Viewport::fit(self.side)));
@@ -265,19 +267,15 @@ impl Heatmap<'_> {
         }
     }
 
+    /// The value comes first: it stays in its place while the labels change, and is never cut.
     fn readout(&self, row: usize, column: usize) -> String {
-        let mut text = format!(
-            "{} {row} {} → {} {column} {}: {}",
-            self.row_name,
-            self.label(row),
-            self.column_name,
-            self.label(column),
-            value_text((self.value)(row, column)),
-        );
-        if let Some((pool, drawn)) = self.drawn_with_others(row, column) {
-            text.push_str(&format!(" (heaviest of {pool} × {pool}: {})", value_text(Some(drawn))));
-        }
-        text
+        let value = value_text((self.value)(row, column));
+        let others = self.drawn_with_others(row, column).map_or_else(String::new, |(pool, drawn)| {
+            format!(" (heaviest of {pool} × {pool}: {})", value_text(Some(drawn)))
+        });
+        let (row_name, column_name) = (self.row_name, self.column_name);
+        let (row_label, column_label) = (self.label(row), self.label(column));
+        format!("{value}{others} · {row_name} {row} {row_label} → {column_name} {column} {column_label}")
     }
 
     /// What is drawn at a cell, where it stands for several.

@@ -1,7 +1,7 @@
 //! How a [`Heatmap`] is drawn: tiles, hatching, marks, crosshair, axes, colour bar, readout.
 
 use super::axis::{AxisPainter, AxisSide, LABEL_GAP, ticks};
-use super::color_bar::{ColorBar, rgb};
+use super::color_bar::{ColorBar, hatch, rgb};
 use super::heatmap::{BOTTOM, Heatmap, LEFT, MatrixTile, READOUT, RIGHT};
 use super::viewport::{Viewport, to_f32, to_f64};
 use egui::text::{LayoutJob, TextWrapping};
@@ -10,6 +10,8 @@ use std::ops::Range;
 
 /// Columns of this width and more are outlined by two lines, narrower ones by arrows only.
 const OUTLINED: f32 = 3.0;
+/// Seen on the darkest and the lightest cells alike.
+const CROSSHAIR: Color32 = Color32::from_rgba_premultiplied(132, 132, 132, 220);
 
 pub(super) fn paint(
     heatmap: &Heatmap<'_>,
@@ -30,8 +32,8 @@ pub(super) fn paint(
     let outline = if focused { heatmap.colors.accent } else { heatmap.colors.line };
     painter.rect_stroke(plot, 0.0, Stroke::new(1.0, outline), StrokeKind::Outside);
     let bar = Rect::from_min_size(plot.right_top() + vec2(14.0, 0.0), vec2(RIGHT - 14.0, plot.height()));
-    ColorBar { table: heatmap.table, text: heatmap.colors.text, faint: heatmap.colors.faint }
-        .paint(&painter, bar);
+    let (text, faint, hatched) = (heatmap.colors.text, heatmap.colors.faint, !heatmap.hatched.is_empty());
+    ColorBar { table: heatmap.table, text, faint, hatched }.paint(&painter, bar);
     scene.readout(readout, outer);
 }
 
@@ -102,7 +104,8 @@ impl Scene<'_> {
                 pos2(self.x(to_f64(drawn.end)), bottom),
             );
             if strip.height() > 0.0 {
-                self.hatch(strip);
+                let ground = rgb(self.heatmap.table.special().masked);
+                hatch(self.inside, strip, ground, self.heatmap.colors.faint);
             }
         }
     }
@@ -113,19 +116,6 @@ impl Scene<'_> {
             let start = tile.columns.0 + (column - tile.columns.0) / tile.pool.max(1) * tile.pool.max(1);
             start..(start + tile.pool.max(1)).min(tile.columns.1)
         })
-    }
-
-    fn hatch(&self, strip: Rect) {
-        let painter = self.inside.with_clip_rect(strip.intersect(self.inside.clip_rect()));
-        let (ground, faint) = (rgb(self.heatmap.table.special().masked), self.heatmap.colors.faint);
-        painter.rect_filled(strip, 0.0, ground);
-        let (spacing, width) = (6.0, strip.width());
-        let mut y = strip.top();
-        while y < strip.bottom() + width {
-            let line = [pos2(strip.left(), y), pos2(strip.right(), y - width)];
-            painter.line_segment(line, (1.0, faint.gamma_multiply(0.8)));
-            y += spacing;
-        }
     }
 
     /// The selected position, the marked ones, and the crosshair.
@@ -140,15 +130,15 @@ impl Scene<'_> {
             self.arrow(position, colors.accent);
         }
         if let Some((row, column)) = cell {
-            let faint = colors.text.gamma_multiply(0.55);
-            self.column_line(column, faint);
-            self.row_line(row, faint);
+            self.column_line(column, CROSSHAIR);
+            self.row_line(row, CROSSHAIR);
             let frame = Rect::from_min_max(
                 pos2(self.x(to_f64(column)), self.y(to_f64(row))),
                 pos2(self.x(to_f64(column + 1)), self.y(to_f64(row + 1))),
             );
             let frame = frame.expand((2.0 - frame.width() / 2.0).max(0.0));
-            self.inside.rect_stroke(frame, 0.0, Stroke::new(1.0, colors.text), StrokeKind::Outside);
+            self.inside.rect_stroke(frame, 0.0, Stroke::new(1.0, Color32::WHITE), StrokeKind::Outside);
+            self.inside.rect_stroke(frame.expand(1.0), 0.0, (1.0, Color32::BLACK), StrokeKind::Outside);
         }
     }
 

@@ -164,7 +164,7 @@ impl PatternGrid<'_> {
         let font = FontId::proportional(FONT_SIZE);
         let color = |focused: bool| if focused { self.colors.text } else { self.colors.faint };
         let row_step = stride(10.0, layout.cell.y);
-        for row in (0..self.size.0).filter(|row| row % layout.rows_per_block % row_step == 0) {
+        for row in (0..self.size.0).filter(|row| (row % layout.rows_per_block).is_multiple_of(row_step)) {
             let cell = layout.cell_rect(row, 0).translate(area.min.to_vec2());
             let at = cell.left_center() - vec2(3.0, 0.0);
             let text = format!("{}{row}", self.prefixes.0);

@@ -53,6 +53,12 @@ impl Queue {
         }
     }
 
+    pub(super) fn accept_all(&mut self, requests: impl Iterator<Item = Request>) {
+        for request in requests {
+            self.accept(request);
+        }
+    }
+
     /// The next tile: what is shown before what is only a thumbnail.
     pub(super) fn next(&mut self) -> Option<Task> {
         take(&mut self.shown, false).or_else(|| take(&mut self.background, true))

@@ -90,11 +90,11 @@ fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>
     while let Ok(request) = inbox.recv() {
         queue.accept(request);
         loop {
-            inbox.try_iter().for_each(|request| queue.accept(request));
+            queue.accept_all(inbox.try_iter());
             let Some(task) = queue.next() else { break };
             let tile = compute(&task);
             // A newer wish may name the tile that was just computed.
-            inbox.try_iter().for_each(|request| queue.accept(request));
+            queue.accept_all(inbox.try_iter());
             match tile {
                 Some(tile) => {
                     queue.forget(&task.key);
@@ -114,11 +114,9 @@ fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>
 fn compute(task: &Task) -> Option<PatternTile> {
     let PatternKey { layer, head, rows, keys, max_side, .. } = task.key.clone();
     let tile = || task.capture.pattern_tile(layer, head, rows, keys, max_side, &task.cancel);
-    match catch_unwind(AssertUnwindSafe(tile)) {
-        Ok(tile) => tile.ok(),
-        Err(_) => {
-            tracing::error!(layer, head, "computing a pattern panicked");
-            None
-        }
+    let outcome = catch_unwind(AssertUnwindSafe(tile));
+    if outcome.is_err() {
+        tracing::error!(layer, head, "computing a pattern panicked");
     }
+    outcome.ok()?.ok()
 }
