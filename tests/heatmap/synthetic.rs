@@ -75,10 +75,10 @@ fn layer(n: usize, heads: usize, head_dim: usize, random: &mut Random) -> LayerC
     let size = n * heads * head_dim;
     let mut q: Vec<f32> = (0..size).map(|_| random.next() * 2.0).collect();
     let mut k: Vec<f32> = (0..size).map(|_| random.next() * 2.0).collect();
-    // All queries share a direction that only key 0 has.
+    // All queries share a direction that only key 0 has: it gets about half of the last row's attention.
     q.iter_mut().step_by(head_dim).for_each(|value| *value = 2.0);
     k.iter_mut().step_by(head_dim).for_each(|value| *value = 0.0);
-    k.iter_mut().step_by(head_dim).take(heads).for_each(|value| *value = 3.0);
+    k.iter_mut().step_by(head_dim).take(heads).for_each(|value| *value = (n as f32).ln() / 2.0 + 0.3);
     let (mut lse, mut column_sums) = (vec![0.0; heads * n], vec![0.0; heads * n]);
     for head in 0..heads {
         for query in 0..n {
