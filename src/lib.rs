@@ -11,5 +11,6 @@ pub mod export;
 pub mod model;
 pub mod progress;
 mod raw;
+pub mod widgets;
 
 pub use error::{Error, Result};

@@ -1,0 +1,13 @@
+//! Widgets that know nothing of attention: they take values, labels and colour tables, and say what
+//! the user did.
+
+pub mod atlas;
+pub mod axis;
+pub mod cell_colors;
+pub mod color_bar;
+pub mod grid_layout;
+pub mod heatmap;
+mod heatmap_paint;
+pub mod level;
+pub mod pattern_grid;
+pub mod viewport;
