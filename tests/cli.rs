@@ -1,0 +1,249 @@
+//! The command line as a user meets it: the real binary, good and bad input, wording and exit codes.
+
+mod common;
+
+use common::{fixture, smollm2_path};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn sinkscope(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sinkscope")).args(args).output().expect("the binary runs")
+}
+
+fn tiny() -> String {
+    fixture("tiny/llama").display().to_string()
+}
+
+/// The one line on stderr and the exit code of a command that must fail without a panic.
+fn failure(args: &[&str]) -> (String, i32) {
+    let output = sinkscope(args);
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    let line = stderr.lines().last().unwrap_or_default().to_owned();
+    (line, output.status.code().expect("not killed"))
+}
+
+fn file(folder: &Path, name: &str, content: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, content).expect("written");
+    path.display().to_string()
+}
+
+#[test]
+fn analyze_writes_the_json_and_the_tensors_that_it_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = |name: &str| folder.path().join(name).display().to_string();
+    let ids: Vec<u32> = (0..60).map(|i| (i * 37 + 11) % 320).collect();
+    let ids = file(folder.path(), "ids.json", serde_json::to_string(&ids).expect("JSON").as_bytes());
+    let (json, logits, patterns) = (out("out.json"), out("logits.safetensors"), out("p.safetensors"));
+    let output = sinkscope(&[
+        "analyze",
+        "--model",
+        &tiny(),
+        "--token-ids",
+        &ids,
+        "--json",
+        &json,
+        "--logits",
+        &logits,
+        "--patterns",
+        "0:0,2:3",
+        "--patterns-out",
+        &patterns,
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&json).expect("there")).expect("JSON");
+    for (object, keys) in [
+        (
+            "model",
+            "name architecture layers heads kv_heads head_dim vocab parameters dtype device source sha256",
+        ),
+        ("profiles", "share alpha lift far_lift"),
+        ("detector", "profile threshold median_ln mad_ln line floored"),
+        ("checks", "max_row_sum_error causal_leak nan_count"),
+        ("timing_ms", "load prefill analysis"),
+        ("memory", "peak_rss_bytes capture_bytes"),
+    ] {
+        for key in keys.split(' ') {
+            assert!(!report[object][key].is_null(), "{object}.{key} in {report}");
+        }
+    }
+    assert_eq!(report["tokens"].as_array().expect("tokens").len(), 60);
+    assert_eq!(report["tokens"][0]["id"], 11);
+    assert_eq!(report["nll"].as_array().expect("nll").len(), 59);
+    // The last Δ + m − 1 keys are not tested, which is null and not zero.
+    let far_lift = report["profiles"]["far_lift"].as_array().expect("far_lift");
+    assert_eq!(far_lift.iter().filter(|value| value.is_null()).count(), 31);
+    assert_eq!(report["model"]["parameters"], 42_400);
+    assert_eq!(report["checks"]["causal_leak"], 0.0);
+
+    let read = |path: &str| candle_core::safetensors::load(path, &candle_core::Device::Cpu).expect("reads");
+    assert_eq!(read(&logits)["logits"].dims(), [60, 320]);
+    let patterns = read(&patterns);
+    assert_eq!(patterns.len(), 2);
+    let rows = patterns["l2h3"].to_vec2::<f32>().expect("f32");
+    for (query, row) in rows.iter().enumerate() {
+        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        assert!(row[query + 1..].iter().all(|&weight| weight == 0.0));
+    }
+}
+
+#[test]
+fn render_writes_every_view() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 and then some more";
+    for view in ["grid", "head", "profile", "strip"] {
+        for extension in ["png", "svg"] {
+            let out = folder.path().join(format!("{view}.{extension}")).display().to_string();
+            let head: &[&str] = if view == "head" { &["--layer", "1", "--head", "2"] } else { &[] };
+            let args =
+                [&["render", view, "--model", &tiny(), "--prompt", text, "--out", &out], head].concat();
+            let output = sinkscope(&args);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let bytes = std::fs::read(&out).expect("written");
+            match extension {
+                "png" => assert!(image::load_from_memory(&bytes).expect("a PNG").width() > 300),
+                _ => assert!(String::from_utf8(bytes).expect("UTF-8").contains("<text")),
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_models_are_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let gguf = std::fs::read(smollm2_path()).expect("the model");
+    let config = std::fs::read_to_string(fixture("tiny/llama/config.json")).expect("fixture");
+    let copy = |name: &str, change: &dyn Fn(&Path)| {
+        let to = folder.path().join(name);
+        std::fs::create_dir(&to).expect("new");
+        for part in ["config.json", "model.safetensors", "tokenizer.json"] {
+            std::fs::copy(fixture(&format!("tiny/llama/{part}")), to.join(part)).expect("copied");
+        }
+        change(&to);
+        to.display().to_string()
+    };
+    let weights = std::fs::read(fixture("tiny/llama/model.safetensors")).expect("fixture");
+    std::fs::create_dir(path("empty")).expect("new");
+    let with_config = |from: &'static str, to: &'static str| {
+        let config = config.replace(from, to);
+        assert!(config.contains(to));
+        move |folder: &Path| std::fs::write(folder.join("config.json"), &config).expect("written")
+    };
+    for (model, wording) in [
+        (path("nothing.gguf"), "nothing.gguf"),
+        (path("empty"), "The folder has no config.json, so it is no model"),
+        (
+            copy("mamba", &with_config("\"llama\"", "\"mamba\"")),
+            "Architecture \"mamba\" is not supported yet (known: llama)",
+        ),
+        (
+            copy("wide", &with_config("\"intermediate_size\": 48", "\"intermediate_size\": 50")),
+            "has shape [48, 32], the configuration says [50, 32]",
+        ),
+        (
+            copy("deep", &with_config("\"num_hidden_layers\": 3", "\"num_hidden_layers\": 4")),
+            "Tensor model.layers.3.",
+        ),
+        (
+            copy("vocab", &with_config("\"vocab_size\": 320", "\"vocab_size\": 100")),
+            "The tokenizer has 320 tokens but the model only 100",
+        ),
+        (
+            copy("cut", &|f| std::fs::write(f.join("model.safetensors"), &weights[..5000]).expect("written")),
+            "Safetensors file is damaged or not supported",
+        ),
+        (
+            copy("junk", &|f| {
+                std::fs::write(f.join("model.safetensors"), b"<html>Not found</html>").expect("written")
+            }),
+            "Safetensors file is damaged or not supported",
+        ),
+        (
+            copy("weightless", &|f| std::fs::remove_file(f.join("model.safetensors")).expect("gone")),
+            "neither model.safetensors nor model.safetensors.index.json",
+        ),
+        (file(folder.path(), "short.gguf", &gguf[..1000]), "GGUF file is damaged or not supported: "),
+        (file(folder.path(), "half.gguf", &gguf[..gguf.len() / 2]), "cut short: tensor "),
+        (file(folder.path(), "text.gguf", b"This is no model."), "not a GGUF file (wrong magic bytes)"),
+    ] {
+        let (line, code) = failure(&["analyze", "--offline", "--model", &model, "--prompt", "x y"]);
+        assert_eq!(code, 1, "{line}");
+        assert!(line.contains(wording), "{model}: {line}");
+        assert!(line.len() < 400 && line.starts_with("sinkscope: "), "{line}");
+    }
+}
+
+#[test]
+fn bad_prompts_are_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let invalid = file(folder.path(), "latin1.txt", b"caf\xe9");
+    let chat = file(folder.path(), "chat.json", b"{\"role\": \"user\"}");
+    let ids = file(folder.path(), "ids.json", b"[1, 2, 320]");
+    for (args, wording) in [
+        (["--prompt", ""], "The prompt is empty"),
+        (["--prompt-file", "missing.txt"], "missing.txt"),
+        (["--prompt-file", &invalid], "not UTF-8"),
+        (["--chat", &chat], "The chat is not a list like"),
+        (["--token-ids", &ids], "Token id 320 at index 2 is outside the model's vocabulary of 320"),
+    ] {
+        let (line, code) = failure(&["analyze", "--model", &tiny(), args[0], args[1]]);
+        assert_eq!(code, 1, "{line}");
+        assert!(line.contains(wording), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn one_token_is_no_error_and_scores_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ids = file(folder.path(), "ids.json", b"{\"input_ids\": [7]}");
+    let out = folder.path().join("out.json").display().to_string();
+    let output = sinkscope(&["analyze", "--model", &tiny(), "--token-ids", &ids, "--json", &out]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&out).expect("there")).expect("JSON");
+    assert!(report["perplexity"].is_null() && report["nll"].as_array().expect("nll").is_empty());
+}
+
+#[test]
+fn a_prompt_beyond_the_context_is_run_with_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ids: Vec<u32> = (0..300).map(|i| i % 320).collect();
+    let ids = file(folder.path(), "ids.json", serde_json::to_string(&ids).expect("JSON").as_bytes());
+    let output = sinkscope(&["analyze", "--model", &tiny(), "--token-ids", &ids]);
+    assert!(output.status.success());
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(stderr.contains("The prompt has 300 tokens, the model was trained for 256"), "{stderr}");
+}
+
+#[test]
+fn wrong_arguments_exit_with_2() {
+    for args in [
+        &["analyze"][..],
+        &["analyze", "--prompt", "a", "--chat", "b"],
+        &["analyze", "--prompt", "a", "--bos", "maybe"],
+        &["analyze", "--prompt", "a", "--patterns", "0:0"],
+        &["frobnicate"],
+    ] {
+        assert_eq!(failure(args).1, 2, "{args:?}");
+    }
+    for (args, wording) in [
+        (["--layers", "0-9"], "--layers 0-9: \"0-9\" is no layer; the model has 0-2"),
+        (["--threshold", "-1"], "--threshold -1 is not positive"),
+    ] {
+        let equals = format!("{}={}", args[0], args[1]);
+        let (line, code) = failure(&["analyze", "--model", &tiny(), "--prompt", "a b", &equals]);
+        assert_eq!(code, 2, "{line}");
+        assert!(line.contains(wording), "{line}");
+    }
+}
+
+#[test]
+fn an_unwritable_output_is_named() {
+    let (line, code) =
+        failure(&["analyze", "--model", &tiny(), "--prompt", "a b c", "--json", "/nowhere/at/all.json"]);
+    assert_eq!(code, 1);
+    assert!(line.contains("Can't write the file") && line.ends_with("/nowhere/at/all.json"), "{line}");
+}
