@@ -1,5 +1,5 @@
 //! Profiles and the detector: what they must never flag, what they must always find, hand-computed
-//! examples, and SmolLM2's numbers as computed outside this project.
+//! examples, and the numbers of `SmolLM2` as computed outside this project.
 
 mod toy_capture;
 
@@ -336,7 +336,7 @@ fn a_profile_of_zeros_is_not_tested() {
 
 #[test]
 fn changing_the_detector_equals_analysing_again() {
-    let logit = |_: usize, _: usize, key: usize| if key % 37 == 0 { 3.0 } else { 0.0 };
+    let logit = |_: usize, _: usize, key: usize| if key.is_multiple_of(37) { 3.0 } else { 0.0 };
     let layers = [Layer::softmax(120, 2, None, logit)];
     let table = table(120, 2, &layers);
     let moved = analyse(&table, ProfileKind::FarLift).with_detector(ProfileKind::Share, 5.0);

@@ -5,6 +5,7 @@ use crate::analysis::{FAR_DELTA, FAR_MIN_QUERIES, ProfileKind, TokenClass};
 use crate::export::axes::{NOTE_SIZE, Patch, TICK_SIZE, TOKEN_SIZE, compact, heading, legend, nice_step};
 use crate::export::drawing::{Anchor, Area, Drawing, Face, Label, shortened, text_width};
 use crate::export::theme::Rgb;
+use std::fmt::Write as _;
 
 const PLOT: Area = Area { x: 64.0, y: 54.0, width: 620.0, height: 260.0 };
 const SIZE: (f32, f32) = (730.0, 382.0);
@@ -70,13 +71,13 @@ fn note(scene: &Scene<'_>, unlabelled: usize) -> String {
         spec.heads
     );
     if scene.analysis.options.profile == ProfileKind::FarLift {
-        note.push_str(&format!(" · queries at least {FAR_DELTA} tokens behind the key"));
+        let _ = write!(note, " · queries at least {FAR_DELTA} tokens behind the key");
     }
     if scene.analysis.detection.tested && scene.analysis.sinks.is_empty() {
         note.push_str(" · no sink detected");
     }
     if unlabelled > 0 {
-        note.push_str(&format!(" · {unlabelled} more sinks without room for a label"));
+        let _ = write!(note, " · {unlabelled} more sinks without room for a label");
     }
     note
 }
