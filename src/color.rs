@@ -90,17 +90,32 @@ impl ColorScale {
         }
     }
 
-    /// Weights that a colour bar labels, ascending: decades on a logarithmic scale, else quarters.
+    /// Weights that a colour bar labels, ascending: decades on a logarithmic scale, else a few round
+    /// numbers from 0.
     #[must_use]
     pub fn ticks(&self) -> Vec<f32> {
         if self.kind != ScaleKind::Log {
-            return [0.0, 0.25, 0.5, 0.75, 1.0].iter().map(|part| part * self.max).collect();
+            return round_ticks(self.max);
         }
         let (first, last) =
             ((self.floor.log10() - 1e-3).ceil() as i32, (self.max.log10() + 1e-3).floor() as i32);
         // Through f64, so that the decades print as 0.001 and not as 0.0009999999.
         (first..=last).map(|exponent| 10f64.powi(exponent) as f32).collect()
     }
+}
+
+/// Round numbers from 0 to `max`, three to six of them.
+fn round_ticks(max: f32) -> Vec<f32> {
+    if !(max.is_finite() && max > 0.0) {
+        return vec![0.0];
+    }
+    let least = f64::from(max) / 4.0;
+    let decade = 10f64.powf(least.log10().floor());
+    // A quarter of 1 as f32 may come out a little above 0.25.
+    let fits = |step: &f64| step * decade >= least * (1.0 - 1e-6);
+    let step = decade * [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(fits).unwrap_or(10.0);
+    let count = (f64::from(max) / step * (1.0 + 1e-6)).floor() as u32;
+    (0..=count).map(|index| (f64::from(index) * step) as f32).collect()
 }
 
 /// Perceptually uniform colour maps that readers with colour-blindness can use.
@@ -251,6 +266,15 @@ mod tests {
         assert!((scale.position(1e-2) - 0.5).abs() < 1e-6);
         assert!(scale.position(1e-9).abs() < f32::EPSILON, "below the floor: the lower end");
         assert_eq!(scale.ticks(), [1e-4, 1e-3, 1e-2, 1e-1, 1.0]);
+    }
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        let ticks = |max| ColorScale { kind: ScaleKind::Linear, floor: 1e-4, max }.ticks();
+        assert_eq!(ticks(1.0), [0.0, 0.25, 0.5, 0.75, 1.0]);
+        assert_eq!(ticks(32.3), [0.0, 10.0, 20.0, 30.0]);
+        assert_eq!(ticks(0.07), [0.0, 0.02, 0.04, 0.06]);
+        assert_eq!(ticks(0.0), [0.0]);
     }
 
     #[test]

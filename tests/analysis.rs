@@ -1,10 +1,13 @@
 //! Profiles and the detector: what they must never flag, what they must always find, hand-computed
-//! examples, and SmolLM2's numbers as computed outside this project.
+//! examples, and the numbers of `SmolLM2` as computed outside this project.
+
+mod toy_capture;
 
 use proptest::prelude::*;
 use sinkscope::analysis::{
-    Analysis, AnalysisOptions, DEFAULT_THRESHOLD, Detection, FAR_DELTA, LayerMass, MIN_USABLE_KEYS,
-    MassTable, ProfileKind, Profiles, Selection, TokenClass, alpha_of_key,
+    Analysis, AnalysisOptions, Corroboration, DEFAULT_THRESHOLD, Detection, FAR_DELTA, LayerMass,
+    MIN_USABLE_KEYS, MassTable, ProfileKind, Profiles, Selection, TokenClass, alpha_by_layer_head,
+    alpha_of_key, far_lift_by_layer,
 };
 
 /// Column sums of one layer, owned.
@@ -333,7 +336,7 @@ fn a_profile_of_zeros_is_not_tested() {
 
 #[test]
 fn changing_the_detector_equals_analysing_again() {
-    let logit = |_: usize, _: usize, key: usize| if key % 37 == 0 { 3.0 } else { 0.0 };
+    let logit = |_: usize, _: usize, key: usize| if key.is_multiple_of(37) { 3.0 } else { 0.0 };
     let layers = [Layer::softmax(120, 2, None, logit)];
     let table = table(120, 2, &layers);
     let moved = analyse(&table, ProfileKind::FarLift).with_detector(ProfileKind::Share, 5.0);
@@ -343,6 +346,78 @@ fn changing_the_detector_equals_analysing_again() {
         selection: Selection::default(),
     };
     assert_eq!(moved, Analysis::of_table(&table, vec![TokenClass::Content; 120], options));
+}
+
+#[test]
+fn a_capture_gives_what_its_table_gives() {
+    let capture = toy_capture::capture(70, |_, _, _, key| if key == 0 { 5.0 } else { 0.0 });
+    let analysis = Analysis::of(&capture, AnalysisOptions::default());
+    assert_eq!(analysis.detection.flagged, [0]);
+    assert_eq!(analysis.sinks[0].class, TokenClass::Bos);
+    assert_eq!(analysis.classes[2], TokenClass::Delimiter);
+    assert!((analysis.sinks[0].sink_rate - 1.0).abs() < 1e-12);
+    assert_eq!(analysis.not_tested(), None);
+}
+
+#[test]
+fn corroboration_of_a_sink_that_is_born_in_the_second_layer() {
+    let n = 60;
+    // In layer 1, key 3 draws two of three heads.
+    let mut capture = toy_capture::capture(
+        n,
+        |layer, head, _, key| if (layer, key) == (1, 3) && head < 2 { 6.0 } else { 0.0 },
+    );
+    for layer in &mut capture.layers {
+        layer.hidden_max_abs = vec![3.0; n];
+        layer.key_norm[3] = 0.25;
+        layer.value_norm[3] = 0.125;
+    }
+    capture.layers[0].hidden_norm[3] = 40.0;
+    capture.layers[1].hidden_norm[3] = 900.0;
+    capture.layers[1].hidden_max_abs[3] = 870.0;
+    let facts = Corroboration::of(&capture, 3).unwrap();
+    assert_eq!((facts.hidden_norm_layer, facts.birth_layer, facts.massive), (1, Some(1), true));
+    for (ours, expected) in [
+        (facts.hidden_norm_ratio, 900.0),
+        (facts.hidden_max_abs, 870.0),
+        (facts.key_norm_ratio, 0.25),
+        (facts.value_norm_ratio, 0.125),
+        (facts.head_share, 2.0 / 6.0),
+    ] {
+        assert!((ours - expected).abs() < 1e-9, "{ours} is not {expected}");
+    }
+    let plain = Corroboration::of(&capture, 20).unwrap();
+    assert_eq!((plain.birth_layer, plain.massive), (None, false));
+    assert!((plain.hidden_norm_ratio - 1.0).abs() < 1e-9);
+    assert_eq!(Corroboration::of(&capture, n), None, "there is no such token");
+}
+
+#[test]
+fn a_massive_activation_is_large_and_far_above_the_typical_one() {
+    let n = 30;
+    let massive = |magnitude: f32, typical_norm: f32| {
+        let mut capture = toy_capture::capture(n, |_, _, _, _| 0.0);
+        capture.layers[0].hidden_norm = vec![typical_norm; n];
+        capture.layers[0].hidden_max_abs[5] = magnitude;
+        Corroboration::of(&capture, 5).unwrap().massive
+    };
+    // The residual stream is n wide: its root mean square is the norm over √n.
+    let norm_of_rms = |rms: f32| rms * (n as f32).sqrt();
+    assert!(massive(101.0, norm_of_rms(0.1)));
+    assert!(!massive(99.0, norm_of_rms(0.01)), "not above 100");
+    assert!(!massive(101.0, norm_of_rms(0.11)), "not 1000 times the typical one");
+}
+
+#[test]
+fn maps_over_layers_have_a_row_for_each() {
+    let capture =
+        toy_capture::capture(60, |layer, head, _, key| if key == 0 { (layer + head) as f32 } else { 0.0 });
+    let alpha = alpha_by_layer_head(&capture, 0);
+    assert_eq!((alpha.len(), alpha[0].len()), (2, 3));
+    assert!(alpha[0][0] < alpha[0][1] && (alpha[0][1] - alpha[1][0]).abs() < 1e-6);
+    let far_lift = far_lift_by_layer(&capture);
+    assert_eq!((far_lift.len(), far_lift[1].len()), (2, 60));
+    assert!(far_lift[1][0] > far_lift[0][0] && far_lift[0][40].is_none());
 }
 
 #[derive(serde::Deserialize)]

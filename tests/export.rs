@@ -1,112 +1,19 @@
 //! Views as files, from a capture whose attention is set weight by weight.
 
+mod toy_capture;
+
 use resvg::usvg::roxmltree;
-use sinkscope::analysis::{Analysis, AnalysisOptions, FAR_DELTA};
-use sinkscope::capture::{Capture, Checks, LayerCapture};
+use sinkscope::analysis::{Analysis, AnalysisOptions};
+use sinkscope::capture::Capture;
 use sinkscope::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
 use sinkscope::export::{
     Drawing, ExportError, Item, Theme, View, ViewOptions, draw, encode_png, svg_document, write_image,
 };
-use sinkscope::model::spec::{RopeScaling, RopeSpec};
-use sinkscope::model::tokenizer::{Token, TokenOrigin, TokenSequence};
-use sinkscope::model::{ModelInfo, ModelSpec};
 use sinkscope::progress::CancelToken;
 use std::path::Path;
-use std::sync::Arc;
+use toy_capture::capture;
 
 const VIEWS: [View; 4] = [View::Grid, View::Head { layer: 1, head: 2 }, View::Profile, View::Strip];
-
-/// A capture with two layers of three heads whose scores are what `score(layer, head, query, key)` says:
-/// keys are unit vectors, so that a query's components are its scores.
-fn capture(n: usize, score: impl Fn(usize, usize, usize, usize) -> f32) -> Capture {
-    let (layers, heads) = (2, 3);
-    let words = ["<|im_start|>", "user", "\n", " the", " sky", " <b>&", ".", "é", "  ", " blue"];
-    let token = |index: usize| Token {
-        id: index as u32,
-        bytes: words[index % words.len()].as_bytes().to_vec(),
-        origin: if index == 0 { TokenOrigin::Special } else { TokenOrigin::Text },
-    };
-    let tokens = TokenSequence { tokens: (0..n).map(token).collect(), bos_id: Some(0), warnings: Vec::new() };
-    Capture {
-        id: 1,
-        model: Arc::new(model(n, layers, heads)),
-        tokens: Arc::new(tokens),
-        layers: (0..layers).map(|layer| layer_capture(n, heads, |h, t, j| score(layer, h, t, j))).collect(),
-        nll_nats: vec![1.0; n.saturating_sub(1)],
-        checks: Checks::default(),
-        prefill_ms: 1.0,
-    }
-}
-
-fn layer_capture(n: usize, heads: usize, score: impl Fn(usize, usize, usize) -> f32) -> LayerCapture {
-    let mut layer = LayerCapture {
-        q: vec![0.0; n * heads * n],
-        k: vec![0.0; n * n],
-        v: vec![0.0; n * n],
-        lse: vec![0.0; heads * n],
-        column_sums: vec![0.0; heads * n],
-        far_column_sums: vec![0.0; heads * n],
-        row_entropy_nats: vec![0.0; heads * n],
-        hidden_norm: vec![1.0; n],
-        hidden_max_abs: vec![1.0; n],
-        key_norm: vec![1.0; n],
-        value_norm: vec![1.0; n],
-    };
-    for key in 0..n {
-        layer.k[key * n + key] = 1.0;
-    }
-    for head in 0..heads {
-        for query in 0..n {
-            let scores: Vec<f32> = (0..=query).map(|key| score(head, query, key)).collect();
-            let lse = scores.iter().map(|&score| f64::from(score).exp()).sum::<f64>().ln() as f32;
-            layer.lse[head * n + query] = lse;
-            for (key, score) in scores.into_iter().enumerate() {
-                layer.q[(query * heads + head) * n + key] = score;
-                let weight = (score - lse).exp();
-                layer.column_sums[head * n + key] += weight;
-                if query >= key + FAR_DELTA {
-                    layer.far_column_sums[head * n + key] += weight;
-                }
-            }
-        }
-    }
-    layer
-}
-
-fn model(n: usize, layers: usize, heads: usize) -> ModelInfo {
-    let spec = ModelSpec {
-        architecture: "llama".to_owned(),
-        layers,
-        heads,
-        kv_heads: 1,
-        head_dim: n,
-        hidden: n,
-        mlp_hidden: n,
-        vocab: n,
-        context: 2048,
-        norm_eps: 1e-5,
-        rope: RopeSpec { theta: 1e4, scaling: RopeScaling::None },
-        tied_embeddings: true,
-        qkv_bias: false,
-        output_bias: false,
-        mlp_bias: false,
-        attention_scale: 1.0,
-        windows: vec![None; layers],
-    };
-    ModelInfo {
-        name: "Toy-1M".to_owned(),
-        parameters: spec.parameters(),
-        spec,
-        dtype: "f32".to_owned(),
-        stored_as: "F32".to_owned(),
-        device: "cpu".to_owned(),
-        source: "path:toy".to_owned(),
-        sha256: String::new(),
-        weight_bytes: 0,
-        has_chat_template: false,
-        load_ms: 0.0,
-    }
-}
 
 /// Sinks at 0 and 30, mild noise elsewhere.
 fn sinking(n: usize) -> Capture {
@@ -116,14 +23,17 @@ fn sinking(n: usize) -> Capture {
     })
 }
 
-fn drawn(capture: &Capture, view: View, options: &ViewOptions) -> Drawing {
+fn drawn(capture: &Capture, view: View, options: ViewOptions) -> Drawing {
     let analysis = Analysis::of(capture, AnalysisOptions::default());
-    draw(view, capture, &analysis, options, &CancelToken::new()).unwrap()
+    draw(view, capture, &analysis, &options, &CancelToken::new()).unwrap()
 }
 
 fn texts(drawing: &Drawing) -> Vec<&str> {
-    let text = |item| if let &Item::Text(ref label) = item { Some(label.text.as_str()) } else { None };
-    drawing.items.iter().filter_map(text).collect()
+    let labels = drawing.items.iter().filter_map(|item| match item {
+        Item::Text(label) => Some(label),
+        _ => None,
+    });
+    labels.map(|label| label.text.as_str()).collect()
 }
 
 /// Pixels `[height][width]` of a PNG.
@@ -137,13 +47,13 @@ fn every_view_in_both_themes_becomes_a_png_of_its_size_and_an_svg_that_parses() 
     for theme in [Theme::Light, Theme::Dark] {
         for view in VIEWS {
             let options = ViewOptions { theme, ..ViewOptions::default() };
-            let drawing = drawn(&capture, view, &options);
+            let drawing = drawn(&capture, view, options);
             for scale in [1.0, 2.5] {
                 let (png, notices) = encode_png(&drawing, scale).unwrap();
                 let size = ((drawing.width * scale).ceil() as u32, (drawing.height * scale).ceil() as u32);
                 let pixels = decoded(&png);
                 assert_eq!(pixels.dimensions(), size, "{view:?}");
-                assert_eq!(notices, [String::new(); 0], "{view:?}: the bundled faces have it all");
+                assert!(notices.is_empty(), "{view:?}: the bundled faces have it all, not {notices:?}");
                 let background = options.theme.palette().background;
                 assert_eq!(pixels.get_pixel(0, 0).0[..3], background, "{view:?} {theme:?}");
                 let inked = pixels.pixels().filter(|pixel| pixel.0[..3] != background).count();
@@ -163,7 +73,7 @@ fn every_view_in_both_themes_becomes_a_png_of_its_size_and_an_svg_that_parses() 
 fn text_stays_text_in_svg_markup_and_all() {
     let capture = sinking(90);
     for view in VIEWS {
-        let drawing = drawn(&capture, view, &ViewOptions::default());
+        let drawing = drawn(&capture, view, ViewOptions::default());
         let svg = svg_document(&drawing).unwrap();
         let tree = roxmltree::Document::parse(&svg).unwrap();
         let written: Vec<&str> = tree
@@ -174,14 +84,14 @@ fn text_stays_text_in_svg_markup_and_all() {
         assert_eq!(written, texts(&drawing), "{view:?}");
         assert!(written.iter().any(|text| text.contains("Toy-1M")), "{view:?} names the model");
     }
-    let svg = svg_document(&drawn(&capture, View::Strip, &ViewOptions::default())).unwrap();
+    let svg = svg_document(&drawn(&capture, View::Strip, ViewOptions::default())).unwrap();
     let tree = roxmltree::Document::parse(&svg).unwrap();
     assert!(tree.descendants().any(|node| node.text() == Some("·<b>&")));
 }
 
 #[test]
 fn heatmaps_in_svg_have_hard_edges() {
-    let svg = svg_document(&drawn(&sinking(60), View::Grid, &ViewOptions::default())).unwrap();
+    let svg = svg_document(&drawn(&sinking(60), View::Grid, ViewOptions::default())).unwrap();
     let tree = roxmltree::Document::parse(&svg).unwrap();
     let images: Vec<_> = tree.descendants().filter(|node| node.has_tag_name("image")).collect();
     assert_eq!(images.len(), 2, "the grid and its colour bar");
@@ -204,7 +114,7 @@ fn a_lone_strong_cell_survives_pooling_in_every_heatmap() {
     let strong = colors.rgb(weight);
     for view in [View::Grid, View::Head { layer, head }] {
         let options = ViewOptions { scale: 1.0, ..ViewOptions::default() };
-        let drawing = drawn(&capture, view, &options);
+        let drawing = drawn(&capture, view, options);
         let raster = drawing.items.iter().find_map(|item| match item {
             Item::Image(raster) => Some(raster),
             _ => None,
@@ -231,7 +141,7 @@ fn masked_zero_and_nan_cells_are_drawn_and_explained() {
     capture.layers[0].lse[7] = f32::NAN;
     for (theme, special) in [(Theme::Light, SpecialColors::LIGHT), (Theme::Dark, SpecialColors::DARK)] {
         let options = ViewOptions { theme, ..ViewOptions::default() };
-        let drawing = drawn(&capture, View::Head { layer: 0, head: 0 }, &options);
+        let drawing = drawn(&capture, View::Head { layer: 0, head: 0 }, options);
         let Some(Item::Image(raster)) = drawing.items.iter().find(|item| matches!(item, Item::Image(_)))
         else {
             panic!("there is a heatmap");
@@ -253,7 +163,7 @@ fn the_profile_names_its_sinks_its_line_and_what_is_not_available() {
     let capture = sinking(120);
     let analysis = Analysis::of(&capture, AnalysisOptions::default());
     assert_eq!(analysis.detection.flagged, [0, 30]);
-    let drawing = drawn(&capture, View::Profile, &ViewOptions::default());
+    let drawing = drawn(&capture, View::Profile, ViewOptions::default());
     let texts = texts(&drawing);
     for expected in ["0 <|im_start|>", "30 <|im_start|>", "n/a", "fewer than 16 far queries"] {
         assert!(texts.contains(&expected), "{expected} is missing from {texts:?}");
@@ -269,7 +179,7 @@ fn the_profile_names_its_sinks_its_line_and_what_is_not_available() {
 fn a_short_prompt_is_shown_without_a_verdict() {
     let capture = sinking(20);
     for view in [View::Profile, View::Strip] {
-        let drawing = drawn(&capture, view, &ViewOptions::default());
+        let drawing = drawn(&capture, view, ViewOptions::default());
         let texts = texts(&drawing).join("\n").to_lowercase();
         assert!(texts.contains("not tested: needs 51 tokens"), "{view:?}: {texts}");
         assert!(!texts.contains("log-mad"), "{view:?}: no line without a test");
@@ -277,10 +187,19 @@ fn a_short_prompt_is_shown_without_a_verdict() {
 }
 
 #[test]
+fn a_picture_knows_its_size_in_print() {
+    let drawing = drawn(&sinking(20), View::Strip, ViewOptions::default());
+    let (png, _) = encode_png(&drawing, 2.0).unwrap();
+    let reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+    let dims = reader.info().pixel_dims.unwrap();
+    assert_eq!((dims.unit, dims.xppu, dims.yppu), (png::Unit::Meter, 5669, 5669), "144 dots per inch");
+}
+
+#[test]
 fn one_token_is_enough_for_every_view() {
     let capture = capture(1, |_, _, _, _| 0.0);
     for view in VIEWS {
-        let drawing = drawn(&capture, view, &ViewOptions::default());
+        let drawing = drawn(&capture, view, ViewOptions::default());
         assert!(encode_png(&drawing, 1.0).is_ok(), "{view:?}");
     }
 }
@@ -288,11 +207,11 @@ fn one_token_is_enough_for_every_view() {
 #[test]
 fn every_scale_and_map_changes_the_heatmap() {
     let capture = sinking(60);
-    let image = |options: &ViewOptions| encode_png(&drawn(&capture, View::Grid, options), 1.0).unwrap().0;
+    let image = |options| encode_png(&drawn(&capture, View::Grid, options), 1.0).unwrap().0;
     let mut seen = Vec::new();
     for color in ScaleKind::ALL {
         for map in ColorMap::ALL {
-            seen.push(image(&ViewOptions { color, map, ..ViewOptions::default() }));
+            seen.push(image(ViewOptions { color, map, ..ViewOptions::default() }));
         }
     }
     let count = seen.len();
@@ -305,7 +224,7 @@ fn every_scale_and_map_changes_the_heatmap() {
 fn pictures_are_the_same_every_time() {
     let capture = sinking(80);
     for view in VIEWS {
-        let image = || encode_png(&drawn(&capture, view, &ViewOptions::default()), 1.5).unwrap().0;
+        let image = || encode_png(&drawn(&capture, view, ViewOptions::default()), 1.5).unwrap().0;
         assert_eq!(image(), image(), "{view:?}");
     }
 }
@@ -335,7 +254,7 @@ fn a_cancelled_view_is_not_drawn() {
 #[test]
 fn files_are_written_whole_and_replace_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
-    let drawing = drawn(&sinking(30), View::Profile, &ViewOptions::default());
+    let drawing = drawn(&sinking(30), View::Profile, ViewOptions::default());
     let path = folder.path().join("profile.PNG");
     std::fs::write(&path, "old").unwrap();
     write_image(&drawing, &path, 1.0).unwrap();
@@ -350,7 +269,7 @@ fn files_are_written_whole_and_replace_what_was_there() {
 fn a_missing_folder_is_a_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nowhere").join("a.png");
-    let drawing = drawn(&sinking(5), View::Strip, &ViewOptions::default());
+    let drawing = drawn(&sinking(5), View::Strip, ViewOptions::default());
     let error = write_image(&drawing, &path, 1.0).unwrap_err();
     assert_eq!(error.to_string(), format!("Can't write the file (no such folder): {}", path.display()));
 }
@@ -360,7 +279,7 @@ fn a_folder_in_the_way_is_a_clear_error_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.svg");
     std::fs::create_dir(&path).unwrap();
-    let drawing = drawn(&sinking(5), View::Strip, &ViewOptions::default());
+    let drawing = drawn(&sinking(5), View::Strip, ViewOptions::default());
     let error = write_image(&drawing, &path, 1.0).unwrap_err().to_string();
     assert_eq!(error, format!("Can't write the file (it is a folder): {}", path.display()));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -368,7 +287,7 @@ fn a_folder_in_the_way_is_a_clear_error_and_leaves_nothing_behind() {
 
 #[test]
 fn an_unknown_extension_names_the_known_ones() {
-    let drawing = drawn(&sinking(5), View::Strip, &ViewOptions::default());
+    let drawing = drawn(&sinking(5), View::Strip, ViewOptions::default());
     for name in ["a.jpeg", "a", "a.svg.gz"] {
         let error = write_image(&drawing, Path::new(name), 1.0).unwrap_err();
         assert!(matches!(error, ExportError::UnknownFormat { .. }));

@@ -81,6 +81,7 @@ mod tests {
 
     #[test]
     fn classes_follow_origin_and_position() {
+        use TokenClass::{Bos, Content, Delimiter, Positional, Structural};
         use TokenOrigin::{Special, Template, Text};
         let tokens = vec![
             token(1, "<s>", Special),
@@ -91,7 +92,6 @@ mod tests {
             token(7, "<s>", Text),
         ];
         let mut sequence = TokenSequence { tokens, bos_id: Some(1), warnings: Vec::new() };
-        use TokenClass::{Bos, Content, Delimiter, Positional, Structural};
         assert_eq!(classify(&sequence), [Bos, Structural, Structural, Structural, Delimiter, Content]);
         sequence.bos_id = None;
         assert_eq!(classify(&sequence)[0], Positional, "a special token that is not this model's BOS");

@@ -5,6 +5,7 @@ use crate::analysis::{FAR_DELTA, FAR_MIN_QUERIES, ProfileKind, TokenClass};
 use crate::export::axes::{NOTE_SIZE, Patch, TICK_SIZE, TOKEN_SIZE, compact, heading, legend, nice_step};
 use crate::export::drawing::{Anchor, Area, Drawing, Face, Label, shortened, text_width};
 use crate::export::theme::Rgb;
+use std::fmt::Write as _;
 
 const PLOT: Area = Area { x: 64.0, y: 54.0, width: 620.0, height: 260.0 };
 const SIZE: (f32, f32) = (730.0, 382.0);
@@ -54,7 +55,8 @@ fn explain(drawing: &mut Drawing, scene: &Scene<'_>, values: &[Option<f64>]) {
     ];
     let shown: Vec<_> =
         entries.into_iter().filter(|entry| entry.0).map(|(_, patch, meaning)| (patch, meaning)).collect();
-    legend(drawing, &scene.palette, PLOT.x + 4.0, SIZE.1 - 20.0, &shown);
+    let indent = if detection.tested { 4.0 } else { 0.0 };
+    legend(drawing, &scene.palette, PLOT.x + indent, SIZE.1 - 20.0, &shown);
 }
 
 fn note(scene: &Scene<'_>, unlabelled: usize) -> String {
@@ -69,13 +71,13 @@ fn note(scene: &Scene<'_>, unlabelled: usize) -> String {
         spec.heads
     );
     if scene.analysis.options.profile == ProfileKind::FarLift {
-        note.push_str(&format!(" · queries at least {FAR_DELTA} tokens behind the key"));
+        let _ = write!(note, " · queries at least {FAR_DELTA} tokens behind the key");
     }
     if scene.analysis.detection.tested && scene.analysis.sinks.is_empty() {
         note.push_str(" · no sink detected");
     }
     if unlabelled > 0 {
-        note.push_str(&format!(" · {unlabelled} more sinks without room for a label"));
+        let _ = write!(note, " · {unlabelled} more sinks without room for a label");
     }
     note
 }
@@ -119,7 +121,7 @@ impl Axis {
     /// Values with a label, at 1, or at 1, 2 and 5 of each decade where there are few decades.
     fn ticks(&self) -> Vec<f64> {
         let decades = (self.high / self.low).log10();
-        let steps: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let steps: &[f64] = if decades > 4.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let all = (first..=last).flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
         all.filter(|tick| (self.low..=self.high).contains(tick)).collect()
@@ -277,11 +279,12 @@ fn sink_labels(drawing: &mut Drawing, scene: &Scene<'_>, axis: &Axis) -> usize {
             without_room += 1;
             continue;
         };
-        taken.push(place);
-        if tip.1 - place.bottom() > 6.0 {
-            let foot = (tip.0.clamp(place.x, place.right()), place.bottom() + 1.0);
+        let foot = leader_foot(&place, tip);
+        if tip.1 - foot.1 > 6.0 {
             drawing.line(foot, (tip.0, tip.1 - 1.0), scene.palette.sink, 0.6);
+            taken.extend(along(foot, tip));
         }
+        taken.push(place);
         let (x, top) = (place.x + place.width / 2.0, place.y);
         let name = Label::new(x, top + 8.0, TOKEN_SIZE, scene.palette.ink, name);
         drawing.text(name.mono().anchored(Anchor::Middle));
@@ -291,23 +294,48 @@ fn sink_labels(drawing: &mut Drawing, scene: &Scene<'_>, axis: &Axis) -> usize {
     without_room
 }
 
-/// The lowest free place for a label above the tip of a bar.
+/// The lowest free place for a label above the tip of a bar, with a free line from there to the tip.
 fn free_place(tip: (f32, f32), width: f32, taken: &[Area]) -> Option<Area> {
     let leftmost = PLOT.x + 3.0;
     let rightmost = (PLOT.right() - width - 3.0).max(leftmost);
-    let lefts = [tip.0 - width / 2.0, tip.0 - 4.0, tip.0 - width + 4.0].map(|x| x.clamp(leftmost, rightmost));
+    let lefts = [
+        tip.0 - width / 2.0,
+        tip.0 - 4.0,
+        tip.0 - width + 4.0,
+        tip.0 - width - 12.0,
+        tip.0 + 12.0,
+        tip.0 - 2.0 * width - 24.0,
+        tip.0 + width + 24.0,
+    ];
+    let is_free = |area: &Area| !taken.iter().any(|other| other.overlaps(area));
     let mut top = tip.1 - LABEL_HEIGHT - 4.0;
     while top >= PLOT.y + 1.0 {
-        for x in lefts {
+        for x in lefts.map(|x| x.clamp(leftmost, rightmost)) {
             let place = Area::new(x, top, width, LABEL_HEIGHT);
             let roomy = Area::new(x - 3.0, top - 1.0, width + 6.0, LABEL_HEIGHT + 2.0);
-            if !taken.iter().any(|area| area.overlaps(&roomy)) {
+            if is_free(&roomy) && along(leader_foot(&place, tip), tip).iter().all(is_free) {
                 return Some(place);
             }
         }
         top -= 3.0;
     }
     None
+}
+
+/// Where the line from a label to the tip of its bar starts.
+fn leader_foot(place: &Area, tip: (f32, f32)) -> (f32, f32) {
+    (tip.0.clamp(place.x, place.right()), place.bottom() + 1.0)
+}
+
+/// Small squares along a line down to the tip of a bar, but for its last point: there is the bar.
+fn along(from: (f32, f32), to: (f32, f32)) -> Vec<Area> {
+    const SQUARES: usize = 16;
+    let square = |step: usize| {
+        let part = step as f32 / SQUARES as f32;
+        let (x, y) = (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part);
+        Area::new(x - 0.4, y - 0.4, 0.8, 0.8)
+    };
+    (0..SQUARES).map(square).filter(|square| square.bottom() < to.1 - 1.0).collect()
 }
 
 fn x_axis(drawing: &mut Drawing, scene: &Scene<'_>) {
@@ -340,6 +368,8 @@ mod tests {
         assert!((free.bottom() - 196.0).abs() < 1e-3, "right above the bar");
         let moved = free_place(tip, 60.0, &[free]).unwrap();
         assert!(!moved.overlaps(&free));
+        let bar = Area::new(tip.0 - 1.0, tip.1, 2.0, 50.0);
+        assert_eq!(free_place(tip, 60.0, &[bar]), Some(free), "its own bar is not in the way");
         let wall = Area::new(0.0, 0.0, 800.0, 400.0);
         assert_eq!(free_place(tip, 60.0, &[wall]), None);
     }
