@@ -30,7 +30,7 @@ impl Error {
     /// Whether this is a cancellation, which is no failure.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
+        matches!(self, Self::Cancelled(_)) || matches!(self, Self::Source(error) if error.is_cancelled())
     }
 }
 

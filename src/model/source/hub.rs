@@ -6,15 +6,13 @@
 //! a token from the environment even when told none. One GET and a HEAD per file say all that is needed.
 
 use super::SourceError;
-use super::hub_cache::is_commit;
-use super::names::{HubName, is_plain_path};
-use super::partial::Expected;
+use super::answers::{LINKED_ETAG, Listing, Metadata, header, parse_listing, parse_metadata, retry_after};
+use super::names::HubName;
 use super::waiting::{Interrupted, pause, wait_for};
 use crate::progress::CancelToken;
 use reqwest::blocking::{Client, Response};
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, HeaderMap, LOCATION, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, LOCATION, RANGE};
 use reqwest::{Method, StatusCode, Url};
-use serde::Deserialize;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -22,8 +20,6 @@ use std::time::Duration;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(4);
 /// Silence on an open connection after which it counts as broken.
 pub(super) const SILENCE_PATIENCE: Duration = Duration::from_secs(30);
-/// The hash of a large file, on the answer that redirects to its storage.
-const LINKED_ETAG: &str = "x-linked-etag";
 const REDIRECTS: usize = 10;
 const TRIES: u64 = 3;
 
@@ -42,21 +38,6 @@ impl std::fmt::Debug for Token {
 pub(super) struct Hub {
     pub(super) endpoint: String,
     pub(super) token: Option<Token>,
-}
-
-/// What a repository has at a revision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listing {
-    pub(super) commit: String,
-    pub(super) files: Vec<String>,
-}
-
-/// What the Hub says of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Metadata {
-    /// The name of its blob in the cache: its etag.
-    pub(super) blob: String,
-    pub(super) expected: Expected,
 }
 
 impl Hub {
@@ -196,7 +177,7 @@ impl Hub {
             return Ok(());
         }
         let (repository, endpoint) = (name.repository(), self.endpoint.clone());
-        let gated = text(headers, "x-error-code").is_some_and(|code| code == "GatedRepo");
+        let gated = header(headers, "x-error-code") == Some("GatedRepo");
         Err(match status {
             StatusCode::UNAUTHORIZED if !gated => SourceError::Unauthorized { repository, endpoint },
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => SourceError::Gated { repository, endpoint },
@@ -241,51 +222,6 @@ pub(super) fn reason(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
-fn retry_after(headers: &HeaderMap) -> String {
-    match text(headers, "retry-after").and_then(|seconds| seconds.trim().parse::<u64>().ok()) {
-        Some(seconds) => format!("in {seconds} s"),
-        None => "in a few minutes".to_owned(),
-    }
-}
-
-fn parse_metadata(headers: &HeaderMap) -> Option<Metadata> {
-    let etag = text(headers, LINKED_ETAG).or_else(|| text(headers, ETAG.as_str()))?;
-    let blob = etag.trim_start_matches("W/").trim_matches('"').to_owned();
-    if blob.is_empty() || !blob.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-        return None;
-    }
-    let size = text(headers, "x-linked-size").or_else(|| text(headers, CONTENT_LENGTH.as_str()));
-    // Large files are named by their sha256, small ones by their git hash.
-    let sha256 = (blob.len() == 64).then(|| blob.to_ascii_lowercase());
-    Some(Metadata {
-        blob,
-        expected: Expected { size_bytes: size.and_then(|size| size.parse().ok()), sha256 },
-    })
-}
-
-fn parse_listing(body: &str) -> Result<Listing, String> {
-    #[derive(Deserialize)]
-    struct Info {
-        sha: String,
-        siblings: Vec<Sibling>,
-    }
-    #[derive(Deserialize)]
-    struct Sibling {
-        rfilename: String,
-    }
-    // A login page of the network in between arrives with status 200, too.
-    let info: Info = serde_json::from_str(body).map_err(|_| "its answer is not the Hub's".to_owned())?;
-    if !is_commit(&info.sha) {
-        return Err("its answer names no commit".to_owned());
-    }
-    let files = info.siblings.into_iter().map(|sibling| sibling.rfilename).filter(|file| is_plain_path(file));
-    Ok(Listing { commit: info.sha, files: files.collect() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,24 +233,6 @@ mod tests {
     }
 
     #[test]
-    fn large_files_are_described_by_their_linked_headers() {
-        let mut headers = HeaderMap::new();
-        headers.insert("etag", "\"0123456789abcdef0123456789abcdef01234567\"".parse().unwrap());
-        headers.insert("content-length", "1000".parse().unwrap());
-        let small = parse_metadata(&headers).unwrap();
-        assert_eq!(small.blob, "0123456789abcdef0123456789abcdef01234567");
-        assert_eq!(small.expected, Expected { size_bytes: Some(1000), sha256: None });
-        let hash = "cd".repeat(32);
-        headers.insert("x-linked-etag", format!("\"{hash}\"").parse().unwrap());
-        headers.insert("x-linked-size", "269060552".parse().unwrap());
-        let large = parse_metadata(&headers).unwrap();
-        assert_eq!(large.expected, Expected { size_bytes: Some(269_060_552), sha256: Some(hash.clone()) });
-        assert_eq!(large.blob, hash);
-        headers.insert("x-linked-etag", "\"../../x\"".parse().unwrap());
-        assert_eq!(parse_metadata(&headers), None);
-    }
-
-    #[test]
     fn a_revision_is_one_part_of_the_address() {
         let hub = Hub { endpoint: "https://hub.example/base/".into(), token: None };
         let url = hub.url(&["api", "models", "o", "n", "revision", "refs/pr/1"]).unwrap();
@@ -322,16 +240,5 @@ mod tests {
         let name = HubName::parse("o/n").unwrap();
         let file = hub.file_url(&name, "c0", "a/b #1.gguf").unwrap();
         assert_eq!(file.as_str(), "https://hub.example/base/o/n/resolve/c0/a/b%20%231.gguf");
-    }
-
-    #[test]
-    fn a_page_from_somebody_else_is_no_listing() {
-        assert!(parse_listing("<html>Log in to the guest network</html>").is_err());
-        assert!(parse_listing(r#"{"sha":"../..","siblings":[]}"#).is_err());
-        let body = format!(
-            r#"{{"sha":"{}","siblings":[{{"rfilename":"a"}},{{"rfilename":"../b"}}]}}"#,
-            "0".repeat(40)
-        );
-        assert_eq!(parse_listing(&body).unwrap().files, ["a"]);
     }
 }

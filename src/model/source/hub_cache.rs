@@ -81,7 +81,11 @@ impl HubCache {
         }
         let up = "../".repeat(2 + file.matches('/').count());
         let target = PathBuf::from(format!("{up}blobs/{blob}"));
-        make_link(&target, &self.blob(name, blob), &link).map_err(failed)
+        match make_link(&target, &self.blob(name, blob), &link) {
+            // Another program was as quick; the same commit means the same blob.
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(failed(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Records which commit a branch or tag stands for.

@@ -1,7 +1,8 @@
 //! Fetching a model from the Hub into the Hugging Face cache.
 
+use super::answers::Metadata;
 use super::disk::require_room;
-use super::hub::{Hub, Metadata};
+use super::hub::Hub;
 use super::hub_cache::{BlobLock, HubCache};
 use super::meter::Meter;
 use super::names::HubName;

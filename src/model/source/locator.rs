@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const PUBLIC_HUB: &str = "https://huggingface.co";
 /// How long the Hub may take to answer when another source can stand in for it.
-const SHORT_PATIENCE: Duration = Duration::from_millis(4500);
+const SHORT_PATIENCE: Duration = Duration::from_secs(4);
 /// How long it may take when there is no other source.
 const LONG_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -112,7 +112,8 @@ impl Locator {
     /// Finds a model on this machine or fetches it.
     ///
     /// Every step that gives way to the next is told to the reporter with its reason; bytes received are
-    /// reported as progress. Blocks until done; a cancelled call returns within 200 ms.
+    /// reported as progress. Blocks until done; a cancelled call returns within 200 ms, unless the disk is still
+    /// flushing a finished file.
     ///
     /// # Errors
     /// Whatever kept the last possible source from delivering; [`SourceError::NothingWorked`] when there were

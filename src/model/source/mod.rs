@@ -6,6 +6,7 @@
 //! Nothing that it fetches is visible as a model before it is whole: a transfer goes to a partial file, is
 //! checked by size and hash, flushed to disk and then renamed.
 
+mod answers;
 mod app_cache;
 mod catalogue;
 mod disk;

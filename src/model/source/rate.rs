@@ -135,7 +135,7 @@ mod tests {
     fn long_waits_are_in_minutes_and_hours() {
         assert_eq!(duration_in_words(Duration::from_secs(59)), "59 s");
         assert_eq!(duration_in_words(Duration::from_secs(125)), "2 min 5 s");
-        assert_eq!(duration_in_words(Duration::from_secs(7260)), "2 h 1 min");
+        assert_eq!(duration_in_words(Duration::from_mins(121)), "2 h 1 min");
     }
 
     proptest! {

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn stuck() {
-        std::thread::sleep(Duration::from_secs(60));
+        std::thread::sleep(Duration::from_mins(1));
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
             canceller.cancel();
             Instant::now()
         });
-        let result = wait_for(Duration::from_secs(60), &cancel, stuck);
+        let result = wait_for(Duration::from_mins(1), &cancel, stuck);
         let ended = Instant::now();
         assert_eq!(result, Err(Interrupted::Cancelled(Cancelled)));
         assert!(ended.duration_since(thread.join().unwrap()) < Duration::from_millis(200));
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_call_that_panics_is_no_hang() {
-        let result = wait_for(Duration::from_secs(60), &CancelToken::new(), || panic!("on purpose"));
+        let result = wait_for(Duration::from_mins(1), &CancelToken::new(), || panic!("on purpose"));
         assert_eq!(result, Err::<(), _>(Interrupted::Died));
     }
 }
