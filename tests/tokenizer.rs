@@ -9,11 +9,14 @@ use proptest::prelude::*;
 use sinkscope::model::chat::ChatMessage;
 use sinkscope::model::gguf::{GgufHeader, GgufValue};
 use sinkscope::model::tokenizer::{
-    BosChoice, PromptError, PromptTokenizer, TokenOrigin, TokenSequence, read_chat_file, read_prompt_file,
-    read_token_ids_file,
+    BosChoice, PromptError, PromptTokenizer, Token, TokenOrigin, TokenSequence, read_chat_file,
+    read_prompt_file, read_token_ids_file,
 };
 
+/// Byte-level BPE, in both forms.
 const KINDS: [&str; 4] = ["smollm", "gpt2", "llama-bpe", "qwen2"];
+/// SentencePiece-like BPE with byte fallback, as folders; their files also ask to cut and to pad.
+const PIECES: [&str; 3] = ["llama2", "gemma", "metaspace"];
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizer")
@@ -78,6 +81,10 @@ fn small_folder(kind: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
+fn from_folder(kind: &str) -> PromptTokenizer {
+    PromptTokenizer::from_folder(small_folder(kind, &[]).path()).unwrap()
+}
+
 fn message(role: &str, content: &str) -> ChatMessage {
     ChatMessage { role: role.to_owned(), content: content.to_owned() }
 }
@@ -113,7 +120,10 @@ fn assert_ids(tokenizer: &PromptTokenizer, name: &str) {
 fn ids_equal_those_of_hugging_face() {
     for kind in KINDS {
         assert_ids(&from_gguf(&small(kind)).unwrap(), kind);
-        assert_ids(&PromptTokenizer::from_folder(small_folder(kind, &[]).path()).unwrap(), kind);
+        assert_ids(&from_folder(kind), kind);
+    }
+    for kind in PIECES {
+        assert_ids(&from_folder(kind), kind);
     }
 }
 
@@ -138,12 +148,23 @@ fn every_rule_splits_differently() {
 }
 
 /// Texts that each property is tried on.
-const TEXTS: u32 = 512;
+const TEXTS: u32 = 256;
+
+const METADATA: [&str; 7] = [
+    "tokenizer.ggml.model",
+    "tokenizer.ggml.pre",
+    "tokenizer.ggml.tokens",
+    "tokenizer.ggml.token_type",
+    "tokenizer.ggml.merges",
+    "tokenizer.ggml.bos_token_id",
+    "tokenizer.ggml.eos_token_id",
+];
+
+static CHATML_TOKENIZER: LazyLock<PromptTokenizer> = LazyLock::new(|| chatml(&[]));
 
 static SMALL: LazyLock<Vec<PromptTokenizer>> = LazyLock::new(|| {
     let gguf = KINDS.map(|kind| from_gguf(&small(kind)).unwrap());
-    let folders = KINDS.map(|kind| PromptTokenizer::from_folder(small_folder(kind, &[]).path()).unwrap());
-    gguf.into_iter().chain(folders).collect()
+    gguf.into_iter().chain(KINDS.map(from_folder)).chain(PIECES.map(from_folder)).collect()
 });
 
 proptest! {
@@ -155,6 +176,49 @@ proptest! {
         for tokenizer in SMALL.iter() {
             let sequence = tokenizer.encode_text(&text, parse, BosChoice::No).unwrap();
             prop_assert_eq!(rejoined(&sequence), text.as_bytes());
+        }
+    }
+
+    /// In ChatML every byte of a content is the user's and every other byte is the template's.
+    #[test]
+    fn every_token_knows_its_origin(contents in prop::collection::vec("([a-z ]|\\s|user|assistant\n|\u{301}|日){0,12}", 1..4)) {
+        let chat: Vec<ChatMessage> = contents.iter().map(|content| message("user", content)).collect();
+        let mut users = "<|im_start|>system\nBe brief.<|im_end|>\n".bytes().map(|_| false).collect::<Vec<bool>>();
+        for content in &contents {
+            users.extend([false; "<|im_start|>user\n".len()]);
+            users.extend(content.bytes().map(|_| true));
+            users.extend([false; "<|im_end|>\n".len()]);
+        }
+        let sequence = CHATML_TOKENIZER.encode_chat(&chat, BosChoice::Auto).unwrap();
+        let mut at = 0;
+        for token in &sequence.tokens {
+            let own = users.get(at..at + token.bytes.len()).unwrap_or_default();
+            at += token.bytes.len();
+            let expected = match token.origin {
+                TokenOrigin::Special => token.text().starts_with("<|"),
+                TokenOrigin::Text => own.iter().any(|&user| user),
+                TokenOrigin::Template => own.iter().all(|&user| !user),
+            };
+            prop_assert!(expected, "{:?} at byte {}", token, at);
+        }
+    }
+
+    /// Whatever is damaged in the metadata, the loader answers.
+    #[test]
+    fn damaged_metadata_never_panics(key in prop::sample::select(METADATA.to_vec()), at in any::<prop::sample::Index>(), value in "[a-zĠ ]{0,9}", number in any::<u32>(), cut in any::<bool>()) {
+        let mut metadata = small("qwen2");
+        match &mut metadata[key] {
+            serde_json::Value::Array(list) if cut => list.truncate(at.index(list.len())),
+            serde_json::Value::Array(list) => {
+                let at = at.index(list.len());
+                list[at] = if list[at].is_number() { number.into() } else { value.into() };
+            }
+            serde_json::Value::Number(old) => *old = number.into(),
+            other => *other = value.into(),
+        }
+        match from_gguf(&metadata) {
+            Ok(tokenizer) => drop(tokenizer.encode_text("the user's <|im_end|> 日 12", true, BosChoice::Auto)),
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
         }
     }
 
@@ -186,9 +250,41 @@ fn hard_strings_rejoin_with_the_default_model() {
 }
 
 #[test]
+fn an_invented_space_is_no_text() {
+    let tokenizer = from_folder("llama2");
+    let texts = |text: &str| {
+        let sequence = tokenizer.encode_text(text, true, BosChoice::Auto).unwrap();
+        sequence.tokens.iter().map(Token::label).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("hello").concat(), "<s>hello");
+    assert_eq!(texts(" hello").concat(), "<s>·hello");
+    // These swallow the blanks after and before them.
+    assert_eq!(
+        texts("hello<|im_end|> \n x  <|im_start|>")[1..],
+        ["", "hello", "<|im_end|>·↵·", "x", "··<|im_start|>"]
+    );
+    assert_eq!(texts("\u{10FFFF}"), ["<s>", "", "<F4>", "<8F>", "<BF>", "<BF>"]);
+}
+
+#[test]
+fn the_oracles_small_tokenizer_loads() {
+    let config = r#"{"bos_token_id": 1, "vocab_size": 320}"#;
+    let folder = folder(&[("config.json", config)]);
+    std::fs::copy(fixtures().join("tiny.tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
+    let tokenizer = PromptTokenizer::from_folder(folder.path()).unwrap();
+    assert_eq!((tokenizer.vocab_size(), tokenizer.bos_id(), tokenizer.adds_bos()), (285, Some(1), false));
+    assert_eq!(tokenizer.check_vocabulary(320), Ok(()));
+    let sequence = tokenizer.encode_text("the <|im_start|>", true, BosChoice::Yes).unwrap();
+    assert_eq!(
+        sequence.tokens.iter().map(Token::text).collect::<Vec<_>>().concat(),
+        "<|im_start|>the <|im_start|>"
+    );
+}
+
+#[test]
 fn split_characters_show_their_bytes() {
     let sequence = SMALL[1].encode_text("\u{10FFFF}", false, BosChoice::No).unwrap();
-    let labels: Vec<String> = sequence.tokens.iter().map(sinkscope::model::tokenizer::Token::label).collect();
+    let labels: Vec<String> = sequence.tokens.iter().map(Token::label).collect();
     assert_eq!(labels.concat(), "<F4><8F><BF><BF>", "{labels:?}");
 }
 

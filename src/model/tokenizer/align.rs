@@ -34,7 +34,7 @@ pub(super) fn align(text: &[u8], tokens: &[RawToken], lacking: impl Fn(u8) -> bo
     let mut aligned = Aligned { bytes: Vec::with_capacity(tokens.len()), dropped_bytes: 0, rewritten: 0 };
     let mut at = 0;
     let mut last_rewritten = false;
-    for token in tokens {
+    for (index, token) in tokens.iter().enumerate() {
         let end = token.span.end.clamp(at, text.len());
         let start = token.span.start.clamp(at, end);
         let own = &text[start..end];
@@ -43,7 +43,10 @@ pub(super) fn align(text: &[u8], tokens: &[RawToken], lacking: impl Fn(u8) -> bo
             (start..end, false)
         } else if own.starts_with(token.piece) {
             (start..start + token.piece.len(), false)
-        } else if let Some(rest) = without_invented_space(own, token.piece) {
+        } else if let Some(rest) = without_invented_space(own, token.piece)
+            && (!rest.is_empty() || tokens.get(index + 1).is_some_and(|next| next.span.start < end))
+        {
+            // A space alone was only invented if another token stands for the text under it.
             (start..start + rest.len(), false)
         } else if own[lacked..].starts_with(token.piece) {
             (start + lacked..start + lacked + token.piece.len(), false)
@@ -97,6 +100,15 @@ mod tests {
         let aligned = align(b"Hi <m>you", &tokens, |_| false);
         assert_eq!(aligned.bytes, [&b"Hi"[..], b" <m>", b"you"]);
         assert_eq!((aligned.dropped_bytes, aligned.rewritten), (0, 0));
+    }
+
+    #[test]
+    fn a_space_alone_is_invented_or_rewritten() {
+        let before = [raw(b" ", 0..3, false), raw("日".as_bytes(), 0..3, false)];
+        let aligned = align("日".as_bytes(), &before, |_| false);
+        assert_eq!(aligned.bytes, [&b""[..], "日".as_bytes()]);
+        let typed = align("▁".as_bytes(), &[raw(b" ", 0..3, false)], |_| false);
+        assert_eq!((typed.bytes.concat(), typed.rewritten), ("▁".as_bytes().to_vec(), 1));
     }
 
     #[test]
