@@ -3,7 +3,10 @@
 pub mod analysis;
 pub mod app;
 pub mod capture;
-pub mod cli;
+/// Headless commands: what the window shows, a command reproduces.
+pub mod cli {
+    pub mod render;
+}
 pub mod color;
 pub mod engine;
 mod error;

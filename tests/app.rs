@@ -12,8 +12,8 @@ use sinkscope::engine::{Event, Job, JobId, PromptInput};
 use sinkscope::model::source::ModelRef;
 use sinkscope::model::tokenizer::PromptError;
 use sinkscope::progress::{Cancelled, Progress, ProgressUnit};
-use support::{Answering, ScriptedEngine};
 use std::time::{Duration, Instant};
+use support::{Answering, ScriptedEngine};
 
 struct Stage {
     harness: Harness<'static, App>,
@@ -204,7 +204,9 @@ fn a_failed_run_says_why_in_one_line_and_can_be_copied() {
     stage.harness.step();
     let commands = &stage.harness.output().platform_output.commands;
     assert!(
-        commands.iter().any(|c| matches!(c, egui::OutputCommand::CopyText(text) if text.starts_with("The prompt is empty"))),
+        commands.iter().any(
+            |c| matches!(c, egui::OutputCommand::CopyText(text) if text.starts_with("The prompt is empty"))
+        ),
         "{commands:?}"
     );
     stage.settle();

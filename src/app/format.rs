@@ -4,7 +4,7 @@ use crate::analysis::{ProfileKind, TokenClass};
 
 /// Bytes in binary units, for example "514 MiB".
 #[must_use]
-pub fn bytes(bytes: u64) -> String {
+pub(super) fn bytes(bytes: u64) -> String {
     let mib = bytes as f64 / f64::from(1 << 20);
     match mib {
         ..10.0 => format!("{mib:.1} MiB"),
@@ -15,7 +15,7 @@ pub fn bytes(bytes: u64) -> String {
 
 /// A duration, for example "12 ms" or "1.59 s".
 #[must_use]
-pub fn millis(ms: f64) -> String {
+pub(super) fn millis(ms: f64) -> String {
     match ms {
         ..1.0 => format!("{ms:.2} ms"),
         ..1000.0 => format!("{ms:.0} ms"),
@@ -26,7 +26,7 @@ pub fn millis(ms: f64) -> String {
 
 /// A count with thin thousands, for example "134 515 008".
 #[must_use]
-pub fn count(count: u64) -> String {
+pub(super) fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -40,7 +40,7 @@ pub fn count(count: u64) -> String {
 
 /// Parameters in short, for example "135 M".
 #[must_use]
-pub fn parameters(count: u64) -> String {
+pub(super) fn parameters(count: u64) -> String {
     match count {
         0..10_000_000 => format!("{:.2} M", count as f64 / 1e6),
         10_000_000..1_000_000_000 => format!("{:.0} M", count as f64 / 1e6),
@@ -50,7 +50,7 @@ pub fn parameters(count: u64) -> String {
 
 /// A positive number with three significant digits and no exponent where it is near 1.
 #[must_use]
-pub fn significant(value: f64) -> String {
+pub(super) fn significant(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         ..1e-4 => format!("{value:.1e}"),
@@ -66,7 +66,7 @@ pub fn significant(value: f64) -> String {
 
 /// A profile's value without its unit: a percentage for shares.
 #[must_use]
-pub fn profile_value(kind: ProfileKind, value: Option<f64>) -> String {
+pub(super) fn profile_value(kind: ProfileKind, value: Option<f64>) -> String {
     match (kind, value) {
         (_, None) => "n/a".to_owned(),
         (ProfileKind::Share, Some(value)) => percent(value),
@@ -76,20 +76,20 @@ pub fn profile_value(kind: ProfileKind, value: Option<f64>) -> String {
 
 /// A share as a percentage.
 #[must_use]
-pub fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 9.95 || percent == 0.0 { format!("{percent:.0}%") } else { format!("{percent:.1}%") }
 }
 
 /// z with a sign that keeps its width.
 #[must_use]
-pub fn z(z: Option<f64>) -> String {
+pub(super) fn z(z: Option<f64>) -> String {
     z.map_or_else(|| "n/a".to_owned(), |z| format!("{z:+.1}").replace('-', "−"))
 }
 
 /// The name of a class, and the letter of its badge.
 #[must_use]
-pub fn class(class: TokenClass) -> (&'static str, &'static str) {
+pub(super) fn class(class: TokenClass) -> (&'static str, &'static str) {
     match class {
         TokenClass::Bos => ("bos", "B"),
         TokenClass::Positional => ("positional", "P"),
@@ -102,7 +102,7 @@ pub fn class(class: TokenClass) -> (&'static str, &'static str) {
 
 /// What a class means, for tooltips.
 #[must_use]
-pub fn class_meaning(class: TokenClass) -> &'static str {
+pub(super) fn class_meaning(class: TokenClass) -> &'static str {
     match class {
         TokenClass::Bos => "the model's BOS at index 0",
         TokenClass::Positional => "index 0 without BOS: its position makes it the first sink",
@@ -115,7 +115,7 @@ pub fn class_meaning(class: TokenClass) -> &'static str {
 
 /// A power of ten as a tick label: plain where short, `10ⁿ` otherwise.
 #[must_use]
-pub fn decade(exponent: i32) -> String {
+pub(super) fn decade(exponent: i32) -> String {
     match exponent {
         -3..=-1 => format!("{:.*}", exponent.unsigned_abs() as usize, 10_f64.powi(exponent)),
         0..=4 => format!("{}", 10_u32.pow(exponent.unsigned_abs())),
@@ -144,9 +144,14 @@ mod tests {
 
     #[test]
     fn significant_digits_survive_every_magnitude() {
-        for (value, said) in
-            [(0.0, "0"), (22.936, "22.9"), (0.168_4, "0.168"), (0.057_4, "0.0574"), (4.89, "4.89"), (3.0e-7, "3.0e-7")]
-        {
+        for (value, said) in [
+            (0.0, "0"),
+            (22.936, "22.9"),
+            (0.168_4, "0.168"),
+            (0.057_4, "0.0574"),
+            (4.89, "4.89"),
+            (3.0e-7, "3.0e-7"),
+        ] {
             assert_eq!(significant(value), said);
         }
     }

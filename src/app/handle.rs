@@ -166,7 +166,8 @@ impl AppState {
                 if let Some(opened) = self.opened.take() {
                     self.settings.remember(&opened);
                 }
-                self.view.layers = if has_local_layers(&model.spec) { LayerChoice::Global } else { LayerChoice::All };
+                self.view.layers =
+                    if has_local_layers(&model.spec) { LayerChoice::Global } else { LayerChoice::All };
                 self.model = Some(model);
                 self.run_prompt();
             }

@@ -11,7 +11,7 @@ use eframe::Renderer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Environment variable that picks the renderer: `wgpu` or `glow`.
-pub const RENDERER_VARIABLE: &str = "SINKSCOPE_RENDERER";
+pub(super) const RENDERER_VARIABLE: &str = "SINKSCOPE_RENDERER";
 
 /// What the window starts with.
 pub struct RunOptions {

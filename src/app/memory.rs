@@ -8,12 +8,12 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 const WORTH_SHOWING_BYTES: u64 = 1 << 20;
 
 /// A thread that reports resident memory when it changed. It ends with the handle.
-pub struct MemoryWatch(Receiver<u64>);
+pub(super) struct MemoryWatch(Receiver<u64>);
 
 impl MemoryWatch {
     /// Starts the thread; `wake` is called after each report.
     #[must_use]
-    pub fn start(wake: impl Fn() + Send + 'static) -> Self {
+    pub(super) fn start(wake: impl Fn() + Send + 'static) -> Self {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             let Ok(pid) = sysinfo::get_current_pid() else { return };
@@ -38,7 +38,7 @@ impl MemoryWatch {
 
     /// The latest report that was not seen yet.
     #[must_use]
-    pub fn latest(&self) -> Option<u64> {
+    pub(super) fn latest(&self) -> Option<u64> {
         self.0.try_iter().last()
     }
 }

@@ -47,7 +47,8 @@ impl PartnersKey {
 #[must_use]
 pub fn partners_of(capture: &Capture, key: PartnersKey, cancel: &CancelToken) -> Option<Partners> {
     let layers = key.layers.clone().unwrap_or_else(|| (0..capture.layers.len()).collect());
-    let heads: Vec<usize> = key.head.map_or_else(|| (0..capture.model.spec.heads).collect(), |head| vec![head]);
+    let heads: Vec<usize> =
+        key.head.map_or_else(|| (0..capture.model.spec.heads).collect(), |head| vec![head]);
     let mut sums = vec![(0.0_f64, 0_u32); capture.len()];
     for &layer in &layers {
         for &head in &heads {
@@ -127,7 +128,8 @@ impl Drop for PartnersWorker {
 fn work(mailbox: &Mailbox, results: &Sender<Partners>, wake: &impl Fn()) {
     loop {
         let Ok(slot) = mailbox.next.lock() else { return };
-        let Ok(mut slot) = mailbox.changed.wait_while(slot, |slot| slot.request.is_none() && !slot.closed) else {
+        let Ok(mut slot) = mailbox.changed.wait_while(slot, |slot| slot.request.is_none() && !slot.closed)
+        else {
             return;
         };
         if slot.closed {

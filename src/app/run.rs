@@ -58,7 +58,8 @@ impl Run {
 
     /// Derives again what depends on the selected token.
     pub fn refocus(&mut self, view: &ViewOptions) {
-        let Some(index) = view.selected.or_else(|| self.strongest()).filter(|&i| i < self.capture.len()) else {
+        let Some(index) = view.selected.or_else(|| self.strongest()).filter(|&i| i < self.capture.len())
+        else {
             self.focus = None;
             return;
         };

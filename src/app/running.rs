@@ -87,7 +87,9 @@ fn remaining(elapsed: Duration, done_at_begin: u64, progress: &Progress) -> Opti
 fn amount(progress: &Progress) -> Option<String> {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     match (progress.unit, progress.total) {
-        (ProgressUnit::Bytes, Some(total)) => Some(format!("{:.0} of {:.0} MiB", mib(progress.done), mib(total))),
+        (ProgressUnit::Bytes, Some(total)) => {
+            Some(format!("{:.0} of {:.0} MiB", mib(progress.done), mib(total)))
+        }
         (ProgressUnit::Bytes, None) => Some(format!("{:.0} MiB", mib(progress.done))),
         (ProgressUnit::Layers, Some(total)) => Some(format!("layer {} of {total}", progress.done)),
         (ProgressUnit::Tensors, Some(total)) => Some(format!("tensor {} of {total}", progress.done)),
@@ -141,7 +143,9 @@ mod tests {
 
     #[test]
     fn times_are_short() {
-        for (seconds, said) in [(0, "under 1 s left"), (89, "89 s left"), (120, "2 min left"), (7200, "2 h left")] {
+        for (seconds, said) in
+            [(0, "under 1 s left"), (89, "89 s left"), (120, "2 min left"), (7200, "2 h left")]
+        {
             assert_eq!(time_left(Duration::from_secs(seconds)), said);
         }
     }

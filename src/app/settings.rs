@@ -51,9 +51,9 @@ impl Recent {
             Self::Catalogue(id) => id.clone(),
             Self::Hub(repository, None) => repository.clone(),
             Self::Hub(repository, Some(revision)) => format!("{repository}@{revision}"),
-            Self::Path(path) => {
-                path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-            }
+            Self::Path(path) => path
+                .file_name()
+                .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
         }
     }
 

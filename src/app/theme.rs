@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn heat_is_monotone_in_lightness() {
         for (palette, sign) in [(DARK, 1.0), (LIGHT, -1.0)] {
-            let steps: Vec<f32> = (0..=20_u8).map(|i| luma(palette.heat(f32::from(i) / 20.0)) * sign).collect();
+            let steps: Vec<f32> =
+                (0..=20_u8).map(|i| luma(palette.heat(f32::from(i) / 20.0)) * sign).collect();
             assert!(steps.is_sorted(), "{steps:?}");
             assert!((steps[20] - steps[0]).abs() > 90.0, "the ends must be easy to tell apart: {steps:?}");
         }

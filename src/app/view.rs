@@ -88,10 +88,7 @@ impl ViewOptions {
     pub fn analysis_options(&self, spec: &ModelSpec) -> AnalysisOptions {
         AnalysisOptions {
             profile: self.profile,
-            selection: Selection {
-                layers: self.layers.of(spec),
-                heads: self.head.map(|head| vec![head]),
-            },
+            selection: Selection { layers: self.layers.of(spec), heads: self.head.map(|head| vec![head]) },
             threshold: Some(self.threshold),
         }
     }
@@ -119,9 +116,9 @@ impl LayerChoice {
     pub fn of(self, spec: &ModelSpec) -> Option<Vec<usize>> {
         match self {
             Self::All => None,
-            Self::Global => Some(
-                (0..spec.layers).filter(|&l| spec.windows.get(l).copied().flatten().is_none()).collect(),
-            ),
+            Self::Global => {
+                Some((0..spec.layers).filter(|&l| spec.windows.get(l).copied().flatten().is_none()).collect())
+            }
             Self::Range(first, last) => Some((first..=last.min(spec.layers.saturating_sub(1))).collect()),
         }
     }

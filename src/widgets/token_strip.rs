@@ -71,7 +71,9 @@ impl TokenStrip<'_> {
             self.follow_selection(ui, id, &layout, origin);
             let first = layout.chips.partition_point(|rect| rect.bottom() < viewport.top());
             let below = |rect: &Rect| rect.top() > viewport.bottom();
-            for (token, rect) in layout.chips.iter().enumerate().skip(first).take_while(|(_, rect)| !below(rect)) {
+            for (token, rect) in
+                layout.chips.iter().enumerate().skip(first).take_while(|(_, rect)| !below(rect))
+            {
                 if self.show_chip(ui, id, token, rect.translate(origin)) {
                     clicked = Some(token);
                 }

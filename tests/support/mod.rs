@@ -1,6 +1,6 @@
 //! Stand-ins for the window's surroundings: a scripted engine, dialogs that answer, a synthetic capture.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
 use sinkscope::app::dialogs::FileDialogs;
 use sinkscope::app::engine_handle::EngineHandle;
@@ -76,11 +76,7 @@ pub struct Answering {
 
 impl Answering {
     pub fn new(answer: Picked) -> Self {
-        Self {
-            answer: Rc::new(RefCell::new(answer)),
-            asked: Rc::default(),
-            pending: Rc::default(),
-        }
+        Self { answer: Rc::new(RefCell::new(answer)), asked: Rc::default(), pending: Rc::default() }
     }
 }
 
@@ -167,9 +163,15 @@ impl Noise {
 }
 
 /// A capture of random queries and keys, with sinks planted at `sinks`.
-pub fn capture(id: u64, model: &Arc<ModelInfo>, tokens: &Arc<TokenSequence>, sinks: &[(usize, f32)]) -> Arc<Capture> {
+pub fn capture(
+    id: u64,
+    model: &Arc<ModelInfo>,
+    tokens: &Arc<TokenSequence>,
+    sinks: &[(usize, f32)],
+) -> Arc<Capture> {
     let mut noise = Noise(0x5eed ^ id);
-    let layers = (0..model.spec.layers).map(|layer| layer_capture(model, tokens.len(), layer, sinks, &mut noise));
+    let layers =
+        (0..model.spec.layers).map(|layer| layer_capture(model, tokens.len(), layer, sinks, &mut noise));
     Arc::new(Capture {
         id,
         model: Arc::clone(model),
@@ -181,7 +183,13 @@ pub fn capture(id: u64, model: &Arc<ModelInfo>, tokens: &Arc<TokenSequence>, sin
     })
 }
 
-fn layer_capture(model: &ModelInfo, n: usize, layer: usize, sinks: &[(usize, f32)], noise: &mut Noise) -> LayerCapture {
+fn layer_capture(
+    model: &ModelInfo,
+    n: usize,
+    layer: usize,
+    sinks: &[(usize, f32)],
+    noise: &mut Noise,
+) -> LayerCapture {
     let (heads, dim) = (model.spec.heads, model.spec.head_dim);
     let mut q: Vec<f32> = (0..n * heads * dim).map(|_| 1.6 * noise.next()).collect();
     let mut k: Vec<f32> = (0..n * heads * dim).map(|_| 1.6 * noise.next()).collect();
@@ -209,16 +217,26 @@ fn layer_capture(model: &ModelInfo, n: usize, layer: usize, sinks: &[(usize, f32
         }
     }
     let is_sink = |j: usize| sinks.iter().any(|(sink, _)| *sink == j);
-    out.hidden_norm = (0..n).map(|j| if is_sink(j) && layer > 2 { 900.0 } else { 30.0 + 4.0 * noise.next() }).collect();
+    out.hidden_norm =
+        (0..n).map(|j| if is_sink(j) && layer > 2 { 900.0 } else { 30.0 + 4.0 * noise.next() }).collect();
     out.hidden_max_abs = out.hidden_norm.iter().map(|norm| norm * 0.8).collect();
     out.key_norm = (0..heads * n).map(|i| if is_sink(i % n) { 3.0 } else { 9.0 + noise.next() }).collect();
-    out.value_norm = (0..heads * n).map(|i| if is_sink(i % n) { 0.2 } else { 2.0 + 0.3 * noise.next() }).collect();
+    out.value_norm =
+        (0..heads * n).map(|i| if is_sink(i % n) { 0.2 } else { 2.0 + 0.3 * noise.next() }).collect();
     out.v = vec![0.0; n * heads * dim];
     (out.q, out.k) = (q, k);
     out
 }
 
-fn observe_row(model: &ModelInfo, q: &[f32], k: &[f32], n: usize, head: usize, t: usize, out: &mut LayerCapture) {
+fn observe_row(
+    model: &ModelInfo,
+    q: &[f32],
+    k: &[f32],
+    n: usize,
+    head: usize,
+    t: usize,
+    out: &mut LayerCapture,
+) {
     let (heads, dim) = (model.spec.heads, model.spec.head_dim);
     let scale = model.spec.attention_scale as f32;
     let row = |values: &'_ [f32], t: usize| values[(t * heads + head) * dim..][..dim].to_vec();

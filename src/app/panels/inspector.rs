@@ -11,7 +11,7 @@ use crate::widgets::controls::{fact, paint_badge, paint_bar, section};
 use egui::{Align2, FontId, Rect, RichText, Sense, Ui, pos2, vec2};
 
 /// Draws the inspector.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     ui.spacing_mut().item_spacing.y = 2.0;
     let Some(run) = &state.run else {
         section(ui, "INSPECTOR");
@@ -52,12 +52,33 @@ fn token(ui: &mut Ui, run: &Run, index: usize, commands: &mut Vec<Command>) {
     fact(ui, "Index", &index.to_string(), "Position in the prompt, from 0");
     fact(ui, "Token id", &token.id.to_string(), "Id in the model's vocabulary");
     fact(ui, "Class", class, format::class_meaning(analysis.classes[index]));
-    fact(ui, "z", &format::z(analysis.detection.z[index]), "Distance from the median token in robust standard deviations of the logarithm");
+    fact(
+        ui,
+        "z",
+        &format::z(analysis.detection.z[index]),
+        "Distance from the median token in robust standard deviations of the logarithm",
+    );
     let kind = crate::analysis::ProfileKind::FarLift;
-    let far = analysis.far_lift[index].map_or_else(|| "n/a".to_owned(), |v| format!("{} ×", format::significant(v)));
-    fact(ui, kind.name(), &far, "Attention from far queries against uniform attention; n/a for the last keys");
-    fact(ui, "α", &format::profile_value(crate::analysis::ProfileKind::Alpha, analysis.alpha[index]), "Mean weight that a query which can see this key gives it");
-    fact(ui, "Share", &analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent), "Share of all attention");
+    let far = analysis.far_lift[index]
+        .map_or_else(|| "n/a".to_owned(), |v| format!("{} ×", format::significant(v)));
+    fact(
+        ui,
+        kind.name(),
+        &far,
+        "Attention from far queries against uniform attention; n/a for the last keys",
+    );
+    fact(
+        ui,
+        "α",
+        &format::profile_value(crate::analysis::ProfileKind::Alpha, analysis.alpha[index]),
+        "Mean weight that a query which can see this key gives it",
+    );
+    fact(
+        ui,
+        "Share",
+        &analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent),
+        "Share of all attention",
+    );
     let rate = format!("{} at n = {}", format::percent(analysis.sink_rate[index]), run.capture.len());
     fact(ui, "Sink rate", &rate, "Share of heads with α > 0.3; it falls with the number of tokens");
     norms(ui, run, index);
@@ -77,10 +98,25 @@ fn norms(ui: &mut Ui, run: &Run, index: usize) {
     let hidden = format!("{} × (layer {})", format::significant(c.hidden_norm_ratio), c.hidden_norm_layer);
     let massive = if c.massive { "\nMassive activation" } else { "" };
     fact(ui, "Hidden norm", &hidden, &format!("Against the median token, where it is largest{massive}"));
-    fact(ui, "Key norm", &format!("{} ×", format::significant(c.key_norm_ratio)), "Against the median token; small at sinks");
-    fact(ui, "Value norm", &format!("{} ×", format::significant(c.value_norm_ratio)), "Against the median token; near 0 where attending here is a head's way to do nothing");
+    fact(
+        ui,
+        "Key norm",
+        &format!("{} ×", format::significant(c.key_norm_ratio)),
+        "Against the median token; small at sinks",
+    );
+    fact(
+        ui,
+        "Value norm",
+        &format!("{} ×", format::significant(c.value_norm_ratio)),
+        "Against the median token; near 0 where attending here is a head's way to do nothing",
+    );
     if let Some(nll) = index.checked_sub(1).and_then(|row| run.capture.nll_nats.get(row)) {
-        fact(ui, "NLL", &format!("{nll:.2} nats"), "Negative log-likelihood of this token, given those before it");
+        fact(
+            ui,
+            "NLL",
+            &format!("{nll:.2} nats"),
+            "Negative log-likelihood of this token, given those before it",
+        );
     }
 }
 
@@ -93,7 +129,12 @@ fn partners(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command
     order.sort_by(|a, b| b.1.total_cmp(&a.1));
     for (token, weight) in order.into_iter().filter(|(token, _)| *token != partners.key.token).take(MOST) {
         let label = run.capture.tokens.tokens[token].label();
-        let response = fact(ui, &format!("{token}  {label}"), &format!("{weight:.3}"), "Mean weight over the chosen layers and heads; click to select");
+        let response = fact(
+            ui,
+            &format!("{token}  {label}"),
+            &format!("{weight:.3}"),
+            "Mean weight over the chosen layers and heads; click to select",
+        );
         if response.interact(Sense::click()).clicked() {
             commands.push(Command::SelectToken(token));
         }
@@ -105,7 +146,9 @@ fn layers(ui: &mut Ui, run: &Run, facts: &TokenFacts, commands: &mut Vec<Command
     let palette = Palette::of(ui);
     let label = run.capture.tokens.tokens[facts.index].label();
     section(ui, "INCOMING ATTENTION BY LAYER");
-    ui.label(RichText::new(format!("mean α of token {} {label}", facts.index)).size(11.0).color(palette.weak));
+    ui.label(
+        RichText::new(format!("mean α of token {} {label}", facts.index)).size(11.0).color(palette.weak),
+    );
     let count = facts.alpha.len();
     if count == 0 {
         return;
@@ -119,7 +162,8 @@ fn layers(ui: &mut Ui, run: &Run, facts: &TokenFacts, commands: &mut Vec<Command
     let hovered = response.hover_pos().map(|pos| layer_at(pos.y - rect.top(), row, count));
     for (layer, &value) in means.iter().enumerate() {
         let top = rect.top() + row * layer as f32;
-        let bar = Rect::from_min_max(pos2(rect.left() + 20.0, top), pos2(rect.right() - 38.0, top + row - 1.0));
+        let bar =
+            Rect::from_min_max(pos2(rect.left() + 20.0, top), pos2(rect.right() - 38.0, top + row - 1.0));
         if hovered == Some(layer) {
             ui.painter().rect_filled(bar.expand2(vec2(0.0, 0.5)), 0.0, palette.hover);
         }
@@ -127,8 +171,20 @@ fn layers(ui: &mut Ui, run: &Run, facts: &TokenFacts, commands: &mut Vec<Command
         let marked = layer % label_step(row) == 0 || hovered == Some(layer);
         if marked {
             let font = FontId::monospace(9.5);
-            ui.painter().text(pos2(rect.left() + 16.0, bar.center().y), Align2::RIGHT_CENTER, layer, font.clone(), palette.weak);
-            ui.painter().text(pos2(rect.right(), bar.center().y), Align2::RIGHT_CENTER, format!("{value:.3}"), font, palette.weak);
+            ui.painter().text(
+                pos2(rect.left() + 16.0, bar.center().y),
+                Align2::RIGHT_CENTER,
+                layer,
+                font.clone(),
+                palette.weak,
+            );
+            ui.painter().text(
+                pos2(rect.right(), bar.center().y),
+                Align2::RIGHT_CENTER,
+                format!("{value:.3}"),
+                font,
+                palette.weak,
+            );
         }
     }
     response.widget_info(|| {

@@ -27,29 +27,42 @@ pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) 
     let palette = Palette::of(ui);
     let frame = |x: i8, y: i8| Frame::new().fill(palette.panel).inner_margin(Margin::symmetric(x, y));
 
-    Panel::top("top bar").frame(frame(10, 7)).resizable(false).show(ui, |ui| top_bar::ui(ui, state, commands));
+    Panel::top("top bar")
+        .frame(frame(10, 7))
+        .resizable(false)
+        .show(ui, |ui| top_bar::ui(ui, state, commands));
     Panel::bottom("status").frame(frame(10, 4)).resizable(false).exact_size(26.0).show(ui, |ui| {
         status::ui(ui, state, commands);
     });
-    Panel::top("token strip").frame(frame(10, 6)).resizable(true).default_size(106.0).min_size(60.0).show(
+    Panel::top("token strip")
+        .frame(frame(10, 6))
+        .resizable(true)
+        .default_size(106.0)
+        .min_size(60.0)
+        .show(ui, |ui| strip::ui(ui, state, commands));
+    Panel::left("prompt").frame(frame(10, 6)).resizable(true).default_size(252.0).min_size(200.0).show(
         ui,
-        |ui| strip::ui(ui, state, commands),
+        |ui| {
+            left(ui, state, commands);
+        },
     );
-    Panel::left("prompt").frame(frame(10, 6)).resizable(true).default_size(252.0).min_size(200.0).show(ui, |ui| {
-        left(ui, state, commands);
-    });
-    Panel::right("inspector").frame(frame(10, 6)).resizable(true).default_size(232.0).min_size(190.0).show(
-        ui,
-        |ui| inspector::ui(ui, state, commands),
-    );
+    Panel::right("inspector")
+        .frame(frame(10, 6))
+        .resizable(true)
+        .default_size(232.0)
+        .min_size(190.0)
+        .show(ui, |ui| inspector::ui(ui, state, commands));
     CentralPanel::default().frame(Frame::new().fill(palette.base)).show(ui, |ui| centre(ui, state, commands));
     path_field::ui(ui, state, commands);
 }
 
 fn left(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
-    Panel::bottom("model card").frame(Frame::new()).resizable(false).show_separator_line(true).show(ui, |ui| {
-        model_card::ui(ui, state, commands);
-    });
+    Panel::bottom("model card").frame(Frame::new()).resizable(false).show_separator_line(true).show(
+        ui,
+        |ui| {
+            model_card::ui(ui, state, commands);
+        },
+    );
     CentralPanel::default().frame(Frame::new()).show(ui, |ui| prompt::ui(ui, state, commands));
 }
 

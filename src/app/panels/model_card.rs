@@ -10,7 +10,7 @@ use crate::widgets::controls::{fact, section};
 use egui::{RichText, TextEdit, Ui};
 
 /// Draws the card.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     section(ui, "MODEL");
     match &state.model {
         Some(model) => facts(ui, model, commands),
@@ -45,9 +45,19 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
         &format!("{} from {}", model.dtype, model.stored_as),
         &format!("{} in memory", format::bytes(model.weight_bytes)),
     );
-    fact(ui, "Context", &format!("{} tokens", format::count(spec.context as u64)), "Positions that the model was trained for");
+    fact(
+        ui,
+        "Context",
+        &format!("{} tokens", format::count(spec.context as u64)),
+        "Positions that the model was trained for",
+    );
     let short_hash: String = model.sha256.chars().take(8).collect();
-    let source = fact(ui, "Source", &shorten(&model.source, 24), &format!("{}\nsha256 {}", model.source, model.sha256));
+    let source = fact(
+        ui,
+        "Source",
+        &shorten(&model.source, 24),
+        &format!("{}\nsha256 {}", model.source, model.sha256),
+    );
     if source.interact(egui::Sense::click()).clicked() {
         commands.push(Command::Copy(format!("{} sha256:{}", model.source, model.sha256)));
     }
@@ -87,16 +97,19 @@ fn hub_field(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         let edit = TextEdit::singleline(&mut name)
             .hint_text("Hub name: owner/model")
             .desired_width(ui.available_width() - 58.0);
-        let response = ui.add(edit).on_hover_text("A repository of the Hugging Face Hub; owner/model@revision for a revision");
-        response.widget_info(|| {
-            egui::WidgetInfo::text_edit(true, &state.hub_name, &state.hub_name, "Hub name")
-        });
+        let response = ui
+            .add(edit)
+            .on_hover_text("A repository of the Hugging Face Hub; owner/model@revision for a revision");
+        response
+            .widget_info(|| egui::WidgetInfo::text_edit(true, &state.hub_name, &state.hub_name, "Hub name"));
         let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if response.changed() {
             commands.push(Command::SetHubName(name.clone()));
         }
         let model = hub_model(&name);
-        let get = ui.add_enabled(model.is_some(), egui::Button::new("Open")).on_hover_text("Fetch and open this model");
+        let get = ui
+            .add_enabled(model.is_some(), egui::Button::new("Open"))
+            .on_hover_text("Fetch and open this model");
         if let Some(model) = model.filter(|_| entered || get.clicked()) {
             commands.push(Command::OpenModel(model));
         }
@@ -138,10 +151,7 @@ mod tests {
 
     #[test]
     fn hub_names_have_an_owner_and_may_have_a_revision() {
-        assert_eq!(
-            hub_model(" a/b "),
-            Some(ModelRef::Hub { repository: "a/b".into(), revision: None })
-        );
+        assert_eq!(hub_model(" a/b "), Some(ModelRef::Hub { repository: "a/b".into(), revision: None }));
         assert_eq!(
             hub_model("a/b@v1"),
             Some(ModelRef::Hub { repository: "a/b".into(), revision: Some("v1".into()) })

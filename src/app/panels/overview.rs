@@ -8,7 +8,7 @@ use crate::widgets::controls::{fact, section};
 use egui::{RichText, Sense, Ui};
 
 /// Draws the overview.
-pub fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     section(ui, "THIS PROMPT");
     ui.label(RichText::new(headline(run)).size(14.0));
@@ -21,7 +21,8 @@ pub fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
         let label = run.capture.tokens.tokens[index].label();
         let share = run.analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent);
         let value = format!("{share:>5}  z {:>5}", format::z(run.analysis.detection.z[index]));
-        let row = fact(ui, &format!("{index}  {label}"), &value, "Share of all attention, and z; click to select");
+        let row =
+            fact(ui, &format!("{index}  {label}"), &value, "Share of all attention, and z; click to select");
         if row.interact(Sense::click()).clicked() {
             commands.push(Command::SelectToken(index));
         }

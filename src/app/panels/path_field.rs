@@ -5,14 +5,15 @@ use crate::app::state::AppState;
 use egui::{TextEdit, Ui};
 
 /// Draws the field as a modal, when it is open.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let Some(path) = &state.path_field else { return };
     let modal = egui::Modal::new(egui::Id::unique("path field")).show(ui.ctx(), |ui| {
         ui.set_width(460.0);
         ui.heading("Open a path");
         ui.label("A GGUF file, a model folder, or a prompt (.txt, .md, chat .json)");
         let mut typed = path.clone();
-        let response = ui.add(TextEdit::singleline(&mut typed).hint_text("/path/to/model.gguf").desired_width(460.0));
+        let response =
+            ui.add(TextEdit::singleline(&mut typed).hint_text("/path/to/model.gguf").desired_width(460.0));
         response.widget_info(|| egui::WidgetInfo::text_edit(true, path, path, "Path"));
         let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if response.changed() {

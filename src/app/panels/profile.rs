@@ -13,7 +13,7 @@ use crate::widgets::controls::segmented;
 use egui::{DragValue, Layout, RichText, Ui};
 
 /// Draws choices and plot.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let Some(run) = &state.run else { return };
     ui.horizontal(|ui| {
         let tip = "Attention that each key receives, over key positions";
@@ -29,9 +29,21 @@ pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
 
 fn normalisation(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let choices = [
-        (ProfileKind::FarLift, "far-lift", "Against uniform attention, only queries at least 16 behind the key; the choice for detection"),
-        (ProfileKind::Share, "share", "Share of all attention; early keys look large, since more queries see them"),
-        (ProfileKind::Alpha, "α", "Mean weight from the queries that see the key (Gu et al.); the last keys look large"),
+        (
+            ProfileKind::FarLift,
+            "far-lift",
+            "Against uniform attention, only queries at least 16 behind the key; the choice for detection",
+        ),
+        (
+            ProfileKind::Share,
+            "share",
+            "Share of all attention; early keys look large, since more queries see them",
+        ),
+        (
+            ProfileKind::Alpha,
+            "α",
+            "Mean weight from the queries that see the key (Gu et al.); the last keys look large",
+        ),
         (ProfileKind::Lift, "lift", "Against uniform attention, all queries"),
     ];
     if let Some(kind) = segmented(ui, state.view.profile, &choices) {
@@ -48,26 +60,52 @@ fn layers(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>)
         LayerChoice::Range(a, b) if a == b => format!("layer {a}"),
         LayerChoice::Range(a, b) => format!("layers {a}–{b}"),
     };
-    let combo = egui::ComboBox::from_id_salt("layers").width(98.0).selected_text(shown.clone()).show_ui(ui, |ui| {
-        let mut choose = |ui: &mut Ui, choice: LayerChoice, label: &str, tip: &str| {
-            if ui.selectable_label(state.view.layers == choice, label).on_hover_text(tip).clicked() {
-                commands.push(Command::SetLayers(choice));
+    let combo =
+        egui::ComboBox::from_id_salt("layers").width(98.0).selected_text(shown.clone()).show_ui(ui, |ui| {
+            let mut choose = |ui: &mut Ui, choice: LayerChoice, label: &str, tip: &str| {
+                if ui.selectable_label(state.view.layers == choice, label).on_hover_text(tip).clicked() {
+                    commands.push(Command::SetLayers(choice));
+                }
+            };
+            choose(ui, LayerChoice::All, "all layers", "Mean over every layer");
+            if has_local_layers(spec) {
+                choose(
+                    ui,
+                    LayerChoice::Global,
+                    "Global layers only",
+                    "Only layers that see the whole text: the better choice for detection in mixed models",
+                );
             }
-        };
-        choose(ui, LayerChoice::All, "all layers", "Mean over every layer");
-        if has_local_layers(spec) {
-            choose(ui, LayerChoice::Global, "Global layers only", "Only layers that see the whole text: the better choice for detection in mixed models");
-        }
-        let focus = state.view.focus.layer.min(last);
-        choose(ui, LayerChoice::Range(focus, focus), &format!("layer {focus} (the focused head's)"), "Only this layer");
-        let third = spec.layers / 3;
-        if third > 0 {
-            choose(ui, LayerChoice::Range(0, third - 1), &format!("first third: 0–{}", third - 1), "Early layers");
-            choose(ui, LayerChoice::Range(third, 2 * third - 1), &format!("middle third: {third}–{}", 2 * third - 1), "Middle layers");
-            choose(ui, LayerChoice::Range(2 * third, last), &format!("last third: {}–{last}", 2 * third), "Late layers");
-        }
-        range(ui, state, last, commands);
-    });
+            let focus = state.view.focus.layer.min(last);
+            choose(
+                ui,
+                LayerChoice::Range(focus, focus),
+                &format!("layer {focus} (the focused head's)"),
+                "Only this layer",
+            );
+            let third = spec.layers / 3;
+            if third > 0 {
+                choose(
+                    ui,
+                    LayerChoice::Range(0, third - 1),
+                    &format!("first third: 0–{}", third - 1),
+                    "Early layers",
+                );
+                choose(
+                    ui,
+                    LayerChoice::Range(third, 2 * third - 1),
+                    &format!("middle third: {third}–{}", 2 * third - 1),
+                    "Middle layers",
+                );
+                choose(
+                    ui,
+                    LayerChoice::Range(2 * third, last),
+                    &format!("last third: {}–{last}", 2 * third),
+                    "Late layers",
+                );
+            }
+            range(ui, state, last, commands);
+        });
     name(&combo.response, "Layers", &shown);
     combo.response.on_hover_text("Layers that the profile averages over");
 }
@@ -90,16 +128,17 @@ fn range(ui: &mut Ui, state: &AppState, last: usize, commands: &mut Vec<Command>
 
 fn head(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
     let shown = state.view.head.map_or_else(|| "all heads".to_owned(), |head| format!("head {head}"));
-    let combo = egui::ComboBox::from_id_salt("heads").width(82.0).selected_text(shown.clone()).show_ui(ui, |ui| {
-        if ui.selectable_label(state.view.head.is_none(), "all heads").clicked() {
-            commands.push(Command::SetHead(None));
-        }
-        for head in 0..run.capture.model.spec.heads {
-            if ui.selectable_label(state.view.head == Some(head), format!("head {head}")).clicked() {
-                commands.push(Command::SetHead(Some(head)));
+    let combo =
+        egui::ComboBox::from_id_salt("heads").width(82.0).selected_text(shown.clone()).show_ui(ui, |ui| {
+            if ui.selectable_label(state.view.head.is_none(), "all heads").clicked() {
+                commands.push(Command::SetHead(None));
             }
-        }
-    });
+            for head in 0..run.capture.model.spec.heads {
+                if ui.selectable_label(state.view.head == Some(head), format!("head {head}")).clicked() {
+                    commands.push(Command::SetHead(Some(head)));
+                }
+            }
+        });
     name(&combo.response, "Heads", &shown);
     combo.response.on_hover_text("Heads that the profile averages over");
 }
@@ -115,17 +154,22 @@ fn name(response: &egui::Response, name: &str, value: &str) {
 fn threshold(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     if let Some(why) = run.analysis.not_tested() {
-        ui.label(RichText::new(why).color(palette.warn)).on_hover_text("With so few keys the spread can't be told: profile and sink rate are shown as evidence");
+        ui.label(RichText::new(why).color(palette.warn)).on_hover_text(
+            "With so few keys the spread can't be told: profile and sink rate are shown as evidence",
+        );
         return;
     }
     let detection = &run.analysis.detection;
-    let floored = if detection.floored > 0 { format!(", {} floored", detection.floored) } else { String::new() };
+    let floored =
+        if detection.floored > 0 { format!(", {} floored", detection.floored) } else { String::new() };
     let says = format!("{:>3} sinks{floored}", run.analysis.sinks.len());
     ui.label(RichText::new(says).monospace().color(palette.sink));
     let mut z = state.view.threshold;
     let drag = ui
         .add(DragValue::new(&mut z).speed(0.02).range(THRESHOLDS).fixed_decimals(2).prefix("z > "))
-        .on_hover_text("Threshold of the log-MAD detector; drag here or drag the line. 3.5 is Iglewicz and Hoaglin's");
+        .on_hover_text(
+            "Threshold of the log-MAD detector; drag here or drag the line. 3.5 is Iglewicz and Hoaglin's",
+        );
     if drag.changed() {
         commands.push(Command::SetThreshold(z));
     }
@@ -136,6 +180,10 @@ fn threshold(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Comman
     {
         commands.push(Command::SetThreshold(crate::analysis::DEFAULT_THRESHOLD));
     }
-    let tip = format!("median {} · MAD {:.3} in ln units", format::significant(detection.median_ln.exp()), detection.mad_ln);
+    let tip = format!(
+        "median {} · MAD {:.3} in ln units",
+        format::significant(detection.median_ln.exp()),
+        detection.mad_ln
+    );
     ui.label(RichText::new("log-MAD").color(palette.weak)).on_hover_text(tip);
 }

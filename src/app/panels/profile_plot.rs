@@ -7,13 +7,15 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use egui::{Align2, Color32, CursorIcon, FontId, Pos2, Rect, Sense, Stroke, Ui, Vec2b, pos2, vec2};
-use egui_plot::{Bar, BarChart, GridInput, GridMark, HLine, LineStyle, Plot, PlotPoint, PlotTransform, Span, VLine};
+use egui_plot::{
+    Bar, BarChart, GridInput, GridMark, HLine, LineStyle, Plot, PlotPoint, PlotTransform, Span, VLine,
+};
 
 /// Bars that are drawn at most; beyond, neighbours share one, which shows their largest.
 const MOST_BARS: usize = 1200;
 
 /// Draws the plot into the space that is left.
-pub fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     let kind = run.analysis.options.profile;
     let values = run.analysis.profile(kind);
@@ -43,19 +45,27 @@ pub fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>)
         plot.set_plot_bounds_y(range.low..=range.high);
         if let Some(first) = first_of_tail(values) {
             let span = Span::new("n/a", first as f64 - 0.5..=n - 0.5);
-            plot.span(span.fill(palette.raised.gamma_multiply(0.6)).border_width(0.0).border_color(Color32::TRANSPARENT));
+            plot.span(
+                span.fill(palette.raised.gamma_multiply(0.6))
+                    .border_width(0.0)
+                    .border_color(Color32::TRANSPARENT),
+            );
         }
         if matches!(kind, ProfileKind::FarLift | ProfileKind::Lift) {
             plot.hline(HLine::new("uniform", 0.0).color(palette.weak.gamma_multiply(0.5)).width(1.0));
         }
         if let Some(selected) = state.view.selected {
-            plot.vline(VLine::new("selected", selected as f64).color(palette.accent.gamma_multiply(0.7)).width(1.5));
+            plot.vline(
+                VLine::new("selected", selected as f64).color(palette.accent.gamma_multiply(0.7)).width(1.5),
+            );
         }
         plot.bar_chart(BarChart::new("tokens", plain).color(palette.bar).allow_hover(false));
         plot.bar_chart(BarChart::new("sinks", flagged).color(palette.sink).allow_hover(false));
         if run.analysis.detection.tested {
             let line = HLine::new("threshold", run.analysis.detection.line.log10());
-            plot.hline(line.color(palette.text.gamma_multiply(0.8)).width(1.0).style(LineStyle::dashed_loose()));
+            plot.hline(
+                line.color(palette.text.gamma_multiply(0.8)).width(1.0).style(LineStyle::dashed_loose()),
+            );
         }
     });
     let over = Overlay { run, values, kind, palette, transform: response.transform };
@@ -63,7 +73,8 @@ pub fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>)
     over.sink_labels(ui);
     over.unit(ui);
     let dragged = over.threshold_line(ui, commands);
-    if let Some(token) = response.response.hover_pos().and_then(|pos| over.token_at(pos)).filter(|_| !dragged) {
+    if let Some(token) = response.response.hover_pos().and_then(|pos| over.token_at(pos)).filter(|_| !dragged)
+    {
         if response.response.clicked() {
             commands.push(Command::SelectToken(token));
         }
@@ -87,7 +98,9 @@ impl Overlay<'_> {
 
     fn token_at(&self, pos: Pos2) -> Option<usize> {
         let x = self.transform.value_from_position(pos).x.round();
-        (x >= 0.0 && self.transform.frame().contains(pos)).then_some(x as usize).filter(|&i| i < self.values.len())
+        (x >= 0.0 && self.transform.frame().contains(pos))
+            .then_some(x as usize)
+            .filter(|&i| i < self.values.len())
     }
 
     fn text(&self, ui: &Ui, pos: Pos2, align: Align2, text: &str, color: Color32) -> Rect {
@@ -126,7 +139,11 @@ impl Overlay<'_> {
                 rect = rect.translate(vec2(-rect.width() - 10.0, 0.0));
             }
             if frame.contains(top) && taken.iter().all(|other| !other.intersects(rect)) {
-                ui.painter_at(frame).rect_filled(rect.expand(1.0), 2.0, self.palette.base.gamma_multiply(0.75));
+                ui.painter_at(frame).rect_filled(
+                    rect.expand(1.0),
+                    2.0,
+                    self.palette.base.gamma_multiply(0.75),
+                );
                 ui.painter_at(frame).galley(rect.min, galley, self.palette.sink);
                 taken.push(rect);
             }
@@ -179,7 +196,11 @@ impl Overlay<'_> {
         ui.painter().rect_filled(rect.expand2(vec2(6.0, 2.0)), 3.0, self.palette.raised);
         ui.painter().galley(rect.min, galley, self.palette.text);
         let x = self.at(token, 0.0).x;
-        ui.painter_at(frame).vline(x, frame.y_range(), Stroke::new(1.0, self.palette.weak.gamma_multiply(0.4)));
+        ui.painter_at(frame).vline(
+            x,
+            frame.y_range(),
+            Stroke::new(1.0, self.palette.weak.gamma_multiply(0.4)),
+        );
     }
 }
 
@@ -222,7 +243,9 @@ fn bars(run: &Run, values: &[Option<f64>], floor: f64) -> (Vec<Bar>, Vec<Bar>) {
     let pool = values.len().div_ceil(MOST_BARS).max(1);
     let bar = |index: usize, value: f64, width: usize| {
         let height = (value.max(f64::MIN_POSITIVE).log10() - floor).max(0.0);
-        Bar::new(index as f64, height).base_offset(floor).width(width as f64 * if width == 1 { 0.82 } else { 1.0 })
+        Bar::new(index as f64, height)
+            .base_offset(floor)
+            .width(width as f64 * if width == 1 { 0.82 } else { 1.0 })
     };
     let plain = values
         .chunks(pool)
@@ -271,7 +294,8 @@ mod tests {
     use super::*;
 
     fn detection() -> Detection {
-        let values: Vec<Option<f64>> = (1..=40).map(|i| Some(f64::from(i) / 10.0)).chain([Some(300.0)]).collect();
+        let values: Vec<Option<f64>> =
+            (1..=40).map(|i| Some(f64::from(i) / 10.0)).chain([Some(300.0)]).collect();
         Detection::of(&values, 3.5)
     }
 

@@ -10,7 +10,7 @@ use egui::text::{LayoutJob, TextFormat};
 use egui::{FontId, RichText, ScrollArea, TextEdit, Ui};
 
 /// Draws the editor into the space that is left.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         section(ui, "PROMPT");
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -28,7 +28,8 @@ pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
 }
 
 fn samples(ui: &mut Ui, commands: &mut Vec<Command>) {
-    if ui.small_button("Open…").on_hover_text("Open a .txt, .md or chat .json file as the prompt").clicked() {
+    if ui.small_button("Open…").on_hover_text("Open a .txt, .md or chat .json file as the prompt").clicked()
+    {
         commands.push(Command::Pick(PickKind::PromptFile));
     }
     ui.menu_button("Samples ▾", |ui| {

@@ -12,7 +12,7 @@ use egui_extras::{Column, TableBuilder, TableRow};
 const ROW_HEIGHT: f32 = 19.0;
 
 /// Draws table and maps.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let Some(run) = &state.run else { return };
     let frame = egui::Frame::new();
     Panel::right("sink maps")
@@ -126,7 +126,8 @@ fn cells(row: &mut TableRow<'_, '_>, run: &Run, index: usize) {
         ui.label(RichText::new(format!("{mark}{label}")).monospace().color(color));
     });
     row.col(|ui| {
-        ui.label(RichText::new(class).size(12.0)).on_hover_text(format!("{letter}: {}", format::class_meaning(analysis.classes[index])));
+        ui.label(RichText::new(class).size(12.0))
+            .on_hover_text(format!("{letter}: {}", format::class_meaning(analysis.classes[index])));
     });
     number(row, &format::profile_value(kind, analysis.profile(kind)[index]), flagged);
     number(row, &format::z(analysis.detection.z[index]), flagged);

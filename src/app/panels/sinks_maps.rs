@@ -17,7 +17,7 @@ const AXIS: f32 = 16.0;
 const FAR_LIFT_ENDS: (f64, f64) = (0.1, 100.0);
 
 /// Draws both maps side by side.
-pub fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
     let height = (ui.available_height() - 34.0 - AXIS).max(60.0);
     let narrow = (ui.available_width() * 0.36).clamp(80.0, 150.0);
     ui.horizontal_top(|ui| {
@@ -34,7 +34,11 @@ fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, comma
     let palette = Palette::of(ui);
     let label = run.capture.tokens.tokens[facts.index].label();
     title(ui, size.x, &format!("α of {} {label}", facts.index), "layer × head");
-    let table = ColorTable::new(ColorScale::of(ScaleKind::Sqrt), ColorMap::Magma, SpecialColors::for_dark(palette.dark));
+    let table = ColorTable::new(
+        ColorScale::of(ScaleKind::Sqrt),
+        ColorMap::Magma,
+        SpecialColors::for_dark(palette.dark),
+    );
     let heads = facts.alpha.first().map_or(0, Vec::len);
     let map = CellMap {
         name: "α by layer and head",
@@ -52,14 +56,20 @@ fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, comma
             commands.push(Command::FocusHead(HeadId { layer, head }));
         }
         let alpha = facts.alpha[layer].get(head).copied().unwrap_or(0.0);
-        output.response.on_hover_text(format!("Layer {layer}, head {head}: α {alpha:.3}\nClick to focus this head"));
+        output
+            .response
+            .on_hover_text(format!("Layer {layer}, head {head}: α {alpha:.3}\nClick to focus this head"));
     }
 }
 
 fn far_lift_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     title(ui, size.x, "far-lift", "layer × key position");
-    let table = ColorTable::new(ColorScale::of(ScaleKind::Linear), ColorMap::Magma, SpecialColors::for_dark(palette.dark));
+    let table = ColorTable::new(
+        ColorScale::of(ScaleKind::Linear),
+        ColorMap::Magma,
+        SpecialColors::for_dark(palette.dark),
+    );
     let layers = &run.far_lift_by_layer;
     let n = run.capture.len();
     let map = CellMap {
@@ -78,8 +88,11 @@ fn far_lift_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Com
             commands.push(Command::SelectToken(key));
         }
         let label = run.capture.tokens.tokens[key].label();
-        let value = layers[layer][key].map_or_else(|| "n/a".to_owned(), |v| format!("{} × uniform", format::significant(v)));
-        output.response.on_hover_text(format!("Layer {layer}, key {key} {label}: {value}\nClick to select this token"));
+        let value = layers[layer][key]
+            .map_or_else(|| "n/a".to_owned(), |v| format!("{} × uniform", format::significant(v)));
+        output
+            .response
+            .on_hover_text(format!("Layer {layer}, key {key} {label}: {value}\nClick to select this token"));
     }
 }
 

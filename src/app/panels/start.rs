@@ -7,7 +7,7 @@ use crate::model::source::ModelRef;
 use egui::{RichText, Ui};
 
 /// Draws the start page.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     ui.add_space(ui.available_height() * 0.22);
     ui.vertical_centered(|ui| {

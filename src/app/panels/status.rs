@@ -11,7 +11,7 @@ use egui::{Color32, Layout, RichText, Ui};
 const ROW_SUM_TOLERANCE: f64 = 1e-4;
 
 /// Draws the line.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = 12.0;
@@ -22,8 +22,16 @@ pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
                 ui.label(RichText::new(text).monospace().size(11.0).color(palette.weak)).on_hover_text(tip);
             };
             item(ui, format!("load {}", format::millis(run.capture.model.load_ms)), "Time to load the model");
-            item(ui, format!("prefill {}", format::millis(run.capture.prefill_ms)), "Time to run the model over the prompt and capture its attention");
-            item(ui, format!("analysis {}", format::millis(run.analysis_ms)), "Time from column sums to sinks");
+            item(
+                ui,
+                format!("prefill {}", format::millis(run.capture.prefill_ms)),
+                "Time to run the model over the prompt and capture its attention",
+            );
+            item(
+                ui,
+                format!("analysis {}", format::millis(run.analysis_ms)),
+                "Time from column sums to sinks",
+            );
             if let Some(perplexity) = run.capture.perplexity() {
                 let tip = "exp(mean NLL) over the prompt's own tokens";
                 item(ui, format!("PPL {perplexity:.2}"), tip);
@@ -35,14 +43,24 @@ pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
 
 fn checks(ui: &mut Ui, checks: &Checks, palette: Palette, commands: &mut Vec<Command>) {
     let rows = format!("rows sum to 1 ± {:.0e}", checks.max_row_sum_error).replace("e-", "e−");
-    let leak = if checks.causal_leak == 0.0 { "leak 0".to_owned() } else { format!("leak {:.1e}", checks.causal_leak) };
+    let leak = if checks.causal_leak == 0.0 {
+        "leak 0".to_owned()
+    } else {
+        format!("leak {:.1e}", checks.causal_leak)
+    };
     let nan = format!("NaN {}", checks.nan_count);
     let where_nan = checks.first_nan.map_or_else(
         || "Rows whose weights are not finite".to_owned(),
-        |(layer, head, query)| format!("First at layer {layer}, head {head}, query {query}; kept out of every sum"),
+        |(layer, head, query)| {
+            format!("First at layer {layer}, head {head}, query {query}; kept out of every sum")
+        },
     );
     let shown = [
-        (rows, checks.max_row_sum_error < ROW_SUM_TOLERANCE, "Largest error of a row's sum, measured on every row".to_owned()),
+        (
+            rows,
+            checks.max_row_sum_error < ROW_SUM_TOLERANCE,
+            "Largest error of a row's sum, measured on every row".to_owned(),
+        ),
         (leak, checks.causal_leak == 0.0, "Largest weight on a key that its query must not see".to_owned()),
         (nan, checks.nan_count == 0, where_nan),
     ];

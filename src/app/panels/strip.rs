@@ -15,7 +15,7 @@ use egui::{Color32, Layout, RichText, Sense, Ui, vec2};
 const COLDEST_WEIGHT: f64 = 1e-4;
 
 /// Draws the strip.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     let Some(run) = &state.run else {
         ui.label(RichText::new("Tokens appear here when a prompt has run").color(palette.weak));
@@ -25,7 +25,8 @@ pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let scale = Scale::of(run, state);
     header(ui, state, run, &scale, commands);
     let tokens = &run.capture.tokens.tokens;
-    let label = |token: usize| tokens.get(token).map(crate::model::tokenizer::Token::label).unwrap_or_default();
+    let label =
+        |token: usize| tokens.get(token).map(crate::model::tokenizer::Token::label).unwrap_or_default();
     let chip = |token: usize| chip(run, &scale, token, palette);
     let strip = TokenStrip {
         key: run.capture.id,
@@ -48,9 +49,21 @@ fn header(ui: &mut Ui, state: &AppState, run: &Run, scale: &Scale<'_>, commands:
         ui.label(RichText::new(format!("{} tokens", run.capture.len())).strong());
         ui.label(RichText::new("coloured by").color(palette.weak));
         let choices = [
-            (StripColour::Mass, "Mass", "Attention mass that each token receives, as the profile below shows it"),
-            (StripColour::Incoming, "Incoming", "With a token selected: how much each later token attends to it"),
-            (StripColour::Outgoing, "Outgoing", "With a token selected: how much it attends to each earlier token"),
+            (
+                StripColour::Mass,
+                "Mass",
+                "Attention mass that each token receives, as the profile below shows it",
+            ),
+            (
+                StripColour::Incoming,
+                "Incoming",
+                "With a token selected: how much each later token attends to it",
+            ),
+            (
+                StripColour::Outgoing,
+                "Outgoing",
+                "With a token selected: how much it attends to each earlier token",
+            ),
         ];
         if let Some(colour) = segmented(ui, state.view.strip, &choices) {
             commands.push(Command::SetStripColour(colour));
@@ -82,7 +95,11 @@ fn chip(run: &Run, scale: &Scale<'_>, token: usize, palette: Palette) -> Chip {
     let text = if fill == Color32::TRANSPARENT { palette.weak } else { palette.text_on(fill) };
     let badge = run.is_sink(token).then(|| {
         let (_, letter) = format::class(run.analysis.classes[token]);
-        if palette.dark { (letter, palette.base, palette.sink) } else { (letter, palette.text, palette.panel) }
+        if palette.dark {
+            (letter, palette.base, palette.sink)
+        } else {
+            (letter, palette.text, palette.panel)
+        }
     });
     Chip { fill, text, badge, value: scale.value(token) }
 }
@@ -125,7 +142,9 @@ impl<'a> Scale<'a> {
     fn raw(&self, token: usize) -> Option<f64> {
         match self.partners {
             Some(partners) => partners.weights.get(token).copied().flatten().map(f64::from),
-            None => self.run.analysis.profile(self.run.analysis.options.profile).get(token).copied().flatten(),
+            None => {
+                self.run.analysis.profile(self.run.analysis.options.profile).get(token).copied().flatten()
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::widgets::controls::{paint_bar, segmented};
 use egui::{Align, Align2, FontId, Layout, RichText, Sense, ThemePreference, Ui, vec2};
 
 /// Draws the bar.
-pub fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     ui.horizontal(|ui| {
         model_menu(ui, state, commands);
