@@ -2,7 +2,7 @@
 
 mod support;
 
-use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, HarnessBuilder};
 use sinkscope::app::prompt::PromptKind;
 use sinkscope::app::settings::{Recent, Settings};

@@ -104,7 +104,7 @@ impl Palette {
     }
 
     fn well_raised(&self) -> Color32 {
-        if self.dark { Color32::from_rgb(0x22, 0x26, 0x2c) } else { Color32::from_rgb(0xf0, 0xf2, 0xf5) }
+        if self.dark { Color32::from_rgb(0x2a, 0x2f, 0x37) } else { Color32::from_rgb(0xec, 0xef, 0xf3) }
     }
 
     fn visuals(&self) -> Visuals {
@@ -167,6 +167,7 @@ pub fn install(ctx: &egui::Context) {
         style.spacing.tooltip_width = 340.0;
         style.interaction.tooltip_delay = 0.35;
         style.animation_time = 0.1;
+        style.spacing.scroll.fade.strength = 0.0;
     });
 }
 
@@ -174,9 +175,9 @@ pub fn install(ctx: &egui::Context) {
 fn fonts() -> FontDefinitions {
     let mut fonts = FontDefinitions::default();
     let mut fallbacks = vec!["Hack".to_owned()];
-    if let Some(cjk) = system_cjk_font() {
-        fonts.font_data.insert("system-cjk".to_owned(), Arc::new(cjk));
-        fallbacks.push("system-cjk".to_owned());
+    for (name, data) in system_fonts() {
+        fonts.font_data.insert(name.clone(), Arc::new(data));
+        fallbacks.push(name);
     }
     for family in [FontFamily::Proportional, FontFamily::Monospace] {
         let list = fonts.families.entry(family).or_default();
@@ -189,9 +190,9 @@ fn fonts() -> FontDefinitions {
     fonts
 }
 
-/// A system font that has Chinese, Japanese and Korean, when there is one.
-fn system_cjk_font() -> Option<FontData> {
-    const PLACES: [&str; 9] = [
+/// System fonts that have what the bundled ones lack: Chinese, Japanese and Korean, and symbols.
+fn system_fonts() -> Vec<(String, FontData)> {
+    const CJK: [&str; 9] = [
         "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
         "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc",
         "/usr/share/fonts/google-noto-cjk/NotoSansCJK-Regular.ttc",
@@ -202,7 +203,17 @@ fn system_cjk_font() -> Option<FontData> {
         "C:\\Windows\\Fonts\\msyh.ttc",
         "C:\\Windows\\Fonts\\YuGothM.ttc",
     ];
-    PLACES.iter().find_map(|path| std::fs::read(path).ok()).map(FontData::from_owned)
+    const SYMBOLS: [&str; 4] = [
+        "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+        "/usr/share/fonts/TTF/DejaVuSans.ttf",
+        "/System/Library/Fonts/Apple Symbols.ttf",
+        "C:\\Windows\\Fonts\\seguisym.ttf",
+    ];
+    let first = |places: &[&str]| {
+        let read = |path: &&str| Some(((*path).to_owned(), FontData::from_owned(std::fs::read(path).ok()?)));
+        places.iter().find_map(read)
+    };
+    [first(&SYMBOLS), first(&CJK)].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

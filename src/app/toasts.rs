@@ -2,7 +2,8 @@
 
 use super::command::Command;
 use super::theme::Palette;
-use egui::{Align2, Frame, Margin, Order, RichText, Stroke};
+use crate::widgets::controls::{Sign, sign};
+use egui::{Align2, Frame, Margin, Order, Stroke};
 use std::time::{Duration, Instant};
 
 /// A message on show.
@@ -52,7 +53,8 @@ pub fn ui(ctx: &egui::Context, toasts: &[Toast], commands: &mut Vec<Command>) {
 
 fn toast_ui(ui: &mut egui::Ui, toast: &Toast, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
-    let (sign, color) = if toast.is_error { ("⚠", palette.error) } else { ("ℹ", palette.accent) };
+    let (shape, color) =
+        if toast.is_error { (Sign::Warning, palette.error) } else { (Sign::Info, palette.accent) };
     Frame::new()
         .fill(palette.raised)
         .stroke(Stroke::new(1.0, color))
@@ -61,7 +63,7 @@ fn toast_ui(ui: &mut egui::Ui, toast: &Toast, commands: &mut Vec<Command>) {
         .shadow(ui.visuals().popup_shadow)
         .show(ui, |ui| {
             ui.horizontal(|ui| {
-                ui.label(RichText::new(sign).color(color));
+                sign(ui, shape, color);
                 ui.scope(|ui| {
                     ui.set_max_width(440.0);
                     ui.add(egui::Label::new(&toast.text).wrap());

@@ -1,6 +1,6 @@
 //! Small controls: a segmented choice, a badge, a caption with its value.
 
-use egui::{Align2, Color32, CornerRadius, FontId, Rect, Response, RichText, Sense, Ui, vec2};
+use egui::{Align2, Color32, CornerRadius, FontId, Rect, Response, RichText, Sense, Stroke, Ui, vec2};
 
 /// A row of buttons of which one is chosen; the new choice when another was clicked.
 ///
@@ -51,4 +51,49 @@ pub fn paint_bar(painter: &egui::Painter, rect: Rect, fraction: f32, ground: Col
     painter.rect_filled(rect, CornerRadius::same(1), ground);
     let filled = Rect::from_min_size(rect.min, vec2(rect.width() * fraction.clamp(0.0, 1.0), rect.height()));
     painter.rect_filled(filled, CornerRadius::same(1), fill);
+}
+
+/// What a sign says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// A tick: this holds.
+    Good,
+    /// A triangle with an exclamation mark: look here.
+    Warning,
+    /// A disc with an i: for information.
+    Info,
+}
+
+/// A small sign that tells apart by its shape, drawn so that no font needs to have it.
+pub fn sign(ui: &mut Ui, sign: Sign, color: Color32) -> Response {
+    let (rect, response) = ui.allocate_exact_size(vec2(13.0, 13.0), Sense::hover());
+    let (painter, middle) = (ui.painter(), rect.center());
+    let ground = ui.visuals().panel_fill;
+    let mark = |text: &str| {
+        painter.text(middle + vec2(0.0, 0.5), Align2::CENTER_CENTER, text, FontId::monospace(10.0), ground);
+    };
+    match sign {
+        Sign::Good => {
+            let points = vec![middle + vec2(-4.0, 0.0), middle + vec2(-1.5, 3.0), middle + vec2(4.5, -4.0)];
+            painter.line(points, Stroke::new(1.8, color));
+        }
+        Sign::Warning => {
+            let corners = vec![middle + vec2(0.0, -6.0), middle + vec2(6.5, 5.5), middle + vec2(-6.5, 5.5)];
+            painter.add(egui::Shape::convex_polygon(corners, color, Stroke::NONE));
+            mark("!");
+        }
+        Sign::Info => {
+            painter.circle_filled(middle, 6.0, color);
+            mark("i");
+        }
+    }
+    response
+}
+
+/// A line of text behind a warning sign.
+pub fn warning(ui: &mut Ui, text: &str, color: Color32) {
+    ui.horizontal_top(|ui| {
+        sign(ui, Sign::Warning, color);
+        ui.add(egui::Label::new(RichText::new(text).color(color).size(12.0)).wrap());
+    });
 }

@@ -20,7 +20,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     let kind = run.analysis.options.profile;
     let values = run.analysis.profile(kind);
     let range = LogRange::of(values, &run.analysis.detection);
-    let (plain, flagged) = bars(run, values, range.low);
+    let (plain, flagged) = bars(run, values, range.low, palette);
     let n = values.len() as f64;
     let plot = Plot::new(("mass profile", run.capture.id))
         .show_background(false)
@@ -34,17 +34,20 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         .default_x_bounds(-1.0, n)
         .default_y_bounds(range.low, range.high)
         .set_margin_fraction(vec2(0.0, 0.0))
+        .x_grid_spacer(positions)
         .y_grid_spacer(decades)
         .y_axis_formatter(|mark, _| tick(mark.value))
         .x_axis_formatter(|mark, _| position_tick(mark))
         .y_axis_min_width(44.0)
         .x_axis_label("")
+        .y_axis_label(egui::RichText::new(format!("{} ({})", kind.name(), kind.unit())).size(11.0))
+        .grid_color(palette.line)
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {
         // The y range depends on the data only, so that dragging the line moves nothing else.
         plot.set_plot_bounds_y(range.low..=range.high);
         if let Some(first) = first_of_tail(values) {
-            let span = Span::new("n/a", first as f64 - 0.5..=n - 0.5);
+            let span = Span::new("", first as f64 - 0.5..=n - 0.5);
             plot.span(
                 span.fill(palette.raised.gamma_multiply(0.6))
                     .border_width(0.0)
@@ -59,8 +62,8 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
                 VLine::new("selected", selected as f64).color(palette.accent.gamma_multiply(0.7)).width(1.5),
             );
         }
-        plot.bar_chart(BarChart::new("tokens", plain).color(palette.bar).allow_hover(false));
-        plot.bar_chart(BarChart::new("sinks", flagged).color(palette.sink).allow_hover(false));
+        plot.bar_chart(BarChart::new("tokens", plain).allow_hover(false));
+        plot.bar_chart(BarChart::new("sinks", flagged).allow_hover(false));
         if run.analysis.detection.tested {
             let line = HLine::new("threshold", run.analysis.detection.line.log10());
             plot.hline(
@@ -71,7 +74,6 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     let over = Overlay { run, values, kind, palette, transform: response.transform };
     over.tail_label(ui);
     over.sink_labels(ui);
-    over.unit(ui);
     let dragged = over.threshold_line(ui, commands);
     if let Some(token) = response.response.hover_pos().and_then(|pos| over.token_at(pos)).filter(|_| !dragged)
     {
@@ -113,12 +115,6 @@ impl Overlay<'_> {
         let middle = usize::midpoint(first, self.values.len());
         let x = self.at(middle, 0.0).x.clamp(frame.left(), frame.right());
         self.text(ui, pos2(x, frame.bottom() - 4.0), Align2::CENTER_BOTTOM, "n/a", self.palette.weak);
-    }
-
-    fn unit(&self, ui: &Ui) {
-        let frame = *self.transform.frame();
-        let text = format!("{} ({})", self.kind.name(), self.kind.unit());
-        self.text(ui, frame.right_top() + vec2(-4.0, 3.0), Align2::RIGHT_TOP, &text, self.palette.weak);
     }
 
     /// Labels of the sinks, the strongest first; one that would cover another is left out.
@@ -239,12 +235,14 @@ impl LogRange {
 }
 
 /// Bars of the ordinary and of the flagged tokens.
-fn bars(run: &Run, values: &[Option<f64>], floor: f64) -> (Vec<Bar>, Vec<Bar>) {
+fn bars(run: &Run, values: &[Option<f64>], floor: f64, palette: Palette) -> (Vec<Bar>, Vec<Bar>) {
     let pool = values.len().div_ceil(MOST_BARS).max(1);
-    let bar = |index: usize, value: f64, width: usize| {
+    let bar = |index: usize, value: f64, width: usize, fill: Color32| {
         let height = (value.max(f64::MIN_POSITIVE).log10() - floor).max(0.0);
         Bar::new(index as f64, height)
+            .stroke(Stroke::NONE)
             .base_offset(floor)
+            .fill(fill)
             .width(width as f64 * if width == 1 { 0.82 } else { 1.0 })
     };
     let plain = values
@@ -252,10 +250,11 @@ fn bars(run: &Run, values: &[Option<f64>], floor: f64) -> (Vec<Bar>, Vec<Bar>) {
         .enumerate()
         .filter_map(|(chunk, values)| {
             let most = values.iter().flatten().copied().reduce(f64::max)?;
-            Some(bar(chunk * pool + pool / 2, most, pool))
+            Some(bar(chunk * pool + pool / 2, most, pool, palette.bar))
         })
         .collect();
-    let flagged = run.analysis.sinks.iter().map(|sink| bar(sink.index, sink.value, 1)).collect();
+    let flagged =
+        run.analysis.sinks.iter().map(|sink| bar(sink.index, sink.value, 1, palette.sink)).collect();
     (plain, flagged)
 }
 
@@ -277,6 +276,24 @@ fn decades(input: GridInput) -> Vec<GridMark> {
         }
     }
     marks
+}
+
+/// Grid marks at round positions, about ten of them.
+fn positions(input: GridInput) -> Vec<GridMark> {
+    let (low, high) = input.bounds;
+    let step = round_step((high - low) / 10.0);
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    (first..=last).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
+}
+
+/// The smallest of 1, 2, 5, 10, 20, … that is at least `wanted`.
+fn round_step(wanted: f64) -> f64 {
+    let decade = 10_f64.powf(wanted.max(1.0).log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * decade)
+        .find(|&step| step >= wanted)
+        .unwrap_or(1.0)
 }
 
 /// Only decades carry a label.
@@ -319,6 +336,13 @@ mod tests {
     fn the_tail_is_what_is_missing_at_the_end() {
         assert_eq!(first_of_tail(&[Some(1.0), None, Some(1.0), None, None]), Some(3));
         assert_eq!(first_of_tail(&[None, Some(1.0)]), None);
+    }
+
+    #[test]
+    fn steps_are_round() {
+        for (wanted, step) in [(0.3, 1.0), (1.1, 2.0), (14.3, 20.0), (50.0, 50.0), (99.0, 100.0)] {
+            assert!((round_step(wanted) - step).abs() < 1e-9, "{wanted}: {}", round_step(wanted));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::app::prompt::{PromptKind, ROLES, Sample};
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::tokenizer::{Token, TokenOrigin};
-use crate::widgets::controls::section;
+use crate::widgets::controls::{self, section};
 use egui::text::{LayoutJob, TextFormat};
 use egui::{FontId, RichText, ScrollArea, TextEdit, Ui};
 
@@ -49,7 +49,7 @@ fn warnings(ui: &mut Ui, state: &AppState) {
     let palette = Palette::of(ui);
     let Some(run) = &state.run else { return };
     for warning in &run.capture.tokens.warnings {
-        ui.label(RichText::new(format!("⚠ {warning}")).color(palette.warn).size(12.0));
+        controls::warning(ui, warning, palette.warn);
     }
 }
 

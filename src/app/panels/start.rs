@@ -21,7 +21,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
                 steps(ui, state, palette);
             }
             (None, Some(why)) => {
-                ui.label(RichText::new(format!("⚠ {why}")).color(palette.error));
+                ui.label(RichText::new(why).color(palette.error));
                 steps(ui, state, palette);
                 ui.add_space(12.0);
                 choices(ui, commands);

@@ -5,6 +5,7 @@ use crate::app::format;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::capture::Checks;
+use crate::widgets::controls::{Sign, sign};
 use egui::{Color32, Layout, RichText, Ui};
 
 /// Row sums may be off by this much in f32 before the sign turns.
@@ -65,11 +66,11 @@ fn checks(ui: &mut Ui, checks: &Checks, palette: Palette, commands: &mut Vec<Com
         (nan, checks.nan_count == 0, where_nan),
     ];
     for (text, holds, tip) in shown {
-        let (sign, color) = if holds { ("✔", palette.good) } else { ("⚠", palette.error) };
+        let (shape, color) = if holds { (Sign::Good, palette.good) } else { (Sign::Warning, palette.error) };
         let response = ui
             .horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 4.0;
-                ui.label(RichText::new(sign).color(color).size(11.0));
+                sign(ui, shape, color);
                 ui.label(RichText::new(&text).monospace().size(11.0).color(text_color(holds, palette)))
             })
             .inner

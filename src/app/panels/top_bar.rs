@@ -136,9 +136,9 @@ fn progress(ui: &mut Ui, state: &AppState, palette: Palette) {
 
 fn theme_menu(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let (sign, next, tip) = match state.settings.theme {
-        ThemePreference::Dark => ("🌙", ThemePreference::Light, "Dark theme; click for light"),
-        ThemePreference::Light => ("☀", ThemePreference::System, "Light theme; click to follow the system"),
-        ThemePreference::System => ("💻", ThemePreference::Dark, "Theme of the system; click for dark"),
+        ThemePreference::Dark => ("●", ThemePreference::Light, "Dark theme; click for light"),
+        ThemePreference::Light => ("○", ThemePreference::System, "Light theme; click to follow the system"),
+        ThemePreference::System => ("◐", ThemePreference::Dark, "Theme of the system; click for dark"),
     };
     let button = ui.add(egui::Button::new(sign).frame(false)).on_hover_text(tip);
     button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Theme"));
