@@ -17,7 +17,7 @@ fn main() {
             let engine = ScriptedEngine::default();
             let model = support::model(30, 9, 16);
             let tokens = support::tokens(support::CHAT);
-            let sinks = [(0, 14.0), (22, 7.0), (80, 6.0)];
+            let sinks = [(0, 14.0), (22, 9.0), (80, 7.5)];
             let capture = support::capture(1, &model, &tokens, &sinks);
             engine.say_of(JobId(1), Event::Notice("Found in the app's cache".into()));
             engine.say_of(JobId(1), Event::ModelReady(model));

@@ -85,7 +85,7 @@ impl Stage {
     }
 }
 
-const SINKS: [(usize, f32); 2] = [(0, 14.0), (22, 7.0)];
+const SINKS: [(usize, f32); 2] = [(0, 14.0), (22, 9.0)];
 
 #[test]
 fn the_sample_chat_runs_as_soon_as_the_model_is_there() {
@@ -121,7 +121,7 @@ fn typing_a_prompt_and_running_it_hands_over_exactly_what_was_typed() {
 fn clicking_a_token_selects_it_and_shows_who_attends_to_it() {
     let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
     let before = stage.harness.get_by_label_contains("Token 30 ").value();
-    stage.harness.get_by_label_contains("Token 0 <|im_start|>").click();
+    stage.harness.get_by_label("Token 0 <|im_start|>").click();
     stage.settle();
     assert_eq!(stage.state().view.selected, Some(0));
     assert_eq!(stage.harness.get_by_label("Index").value().as_deref(), Some("0"));
@@ -178,7 +178,7 @@ fn dragging_the_threshold_line_changes_what_is_flagged() {
     let line = stage.harness.get_by_label("Threshold line");
     assert!(line.value().is_some_and(|value| value.starts_with("z 3.50 → ")), "{:?}", line.value());
     let from = line.rect().center();
-    let to = from + egui::vec2(0.0, 40.0);
+    let to = from + egui::vec2(0.0, 22.0);
     stage.harness.drag_at(from);
     stage.harness.step();
     stage.harness.hover_at(to);

@@ -33,11 +33,17 @@ pub fn fact(ui: &mut Ui, caption: &str, value: &str, tip: &str) -> Response {
     painter.text(rect.left_center(), Align2::LEFT_CENTER, caption, FontId::proportional(12.0), weak);
     painter.text(rect.right_center(), Align2::RIGHT_CENTER, value, FontId::monospace(12.0), text);
     response.widget_info(|| {
-        let mut info = egui::WidgetInfo::labeled(egui::Role::Label, true, caption);
+        // A label's name is its value; an item of a list has both.
+        let mut info = egui::WidgetInfo::labeled(egui::Role::ListItem, true, caption);
         info.current_text_value = Some(value.to_owned());
         info
     });
     response.on_hover_text(tip)
+}
+
+/// Gives a widget its accessible name, where the widget itself has no text.
+pub fn name(response: &Response, name: &str) {
+    response.ctx.accesskit_node_builder(response.id, |node| node.set_label(name));
 }
 
 /// A quiet heading of a section.

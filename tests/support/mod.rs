@@ -194,11 +194,14 @@ fn layer_capture(
     let mut q: Vec<f32> = (0..n * heads * dim).map(|_| 1.6 * noise.next()).collect();
     let mut k: Vec<f32> = (0..n * heads * dim).map(|_| 1.6 * noise.next()).collect();
     let depth = ((layer as f32) / 4.0).min(1.0);
+    // Tokens differ in how much they attract, the same in every head, as real ones do.
+    let mut appeal = Noise(0xa11);
+    let appeal: Vec<f32> = (0..n).map(|_| 1.8 * appeal.next()).collect();
     for head in 0..heads {
         let strength = depth * (1.0 + 0.4 * noise.next());
         for t in 0..n {
             q[(t * heads + head) * dim] = 2.0;
-            k[(t * heads + head) * dim] = 0.0;
+            k[(t * heads + head) * dim] = appeal[t];
         }
         for &(sink, gain) in sinks.iter().filter(|(sink, _)| *sink < n) {
             k[(sink * heads + head) * dim] = gain * strength;

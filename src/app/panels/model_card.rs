@@ -6,7 +6,7 @@ use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::ModelInfo;
 use crate::model::source::ModelRef;
-use crate::widgets::controls::{fact, section};
+use crate::widgets::controls::{self, fact, section};
 use egui::{RichText, TextEdit, Ui};
 
 /// Draws the card.
@@ -100,8 +100,7 @@ fn hub_field(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         let response = ui
             .add(edit)
             .on_hover_text("A repository of the Hugging Face Hub; owner/model@revision for a revision");
-        response
-            .widget_info(|| egui::WidgetInfo::text_edit(true, &state.hub_name, &state.hub_name, "Hub name"));
+        controls::name(&response, "Hub name");
         let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if response.changed() {
             commands.push(Command::SetHubName(name.clone()));

@@ -2,6 +2,7 @@
 
 use crate::app::command::Command;
 use crate::app::state::AppState;
+use crate::widgets::controls;
 use egui::{TextEdit, Ui};
 
 /// Draws the field as a modal, when it is open.
@@ -14,7 +15,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         let mut typed = path.clone();
         let response =
             ui.add(TextEdit::singleline(&mut typed).hint_text("/path/to/model.gguf").desired_width(460.0));
-        response.widget_info(|| egui::WidgetInfo::text_edit(true, path, path, "Path"));
+        controls::name(&response, "Path");
         let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if response.changed() {
             commands.push(Command::SetPathField(typed.clone()));

@@ -9,7 +9,7 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::app::view::{LayerChoice, has_local_layers};
-use crate::widgets::controls::segmented;
+use crate::widgets::controls::{self, segmented};
 use egui::{DragValue, Layout, RichText, Ui};
 
 /// Draws choices and plot.
@@ -106,7 +106,7 @@ fn layers(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>)
             }
             range(ui, state, last, commands);
         });
-    name(&combo.response, "Layers", &shown);
+    controls::name(&combo.response, "Layers");
     combo.response.on_hover_text("Layers that the profile averages over");
 }
 
@@ -139,16 +139,8 @@ fn head(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
                 }
             }
         });
-    name(&combo.response, "Heads", &shown);
+    controls::name(&combo.response, "Heads");
     combo.response.on_hover_text("Heads that the profile averages over");
-}
-
-fn name(response: &egui::Response, name: &str, value: &str) {
-    response.widget_info(|| {
-        let mut info = egui::WidgetInfo::labeled(egui::Role::ComboBox, true, name);
-        info.current_text_value = Some(value.to_owned());
-        info
-    });
 }
 
 fn threshold(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {

@@ -129,7 +129,13 @@ impl Overlay<'_> {
             let text = format!("{index} {label}\nz {}", format::z(Some(z)));
             let galley = ui.painter().layout_no_wrap(text, FontId::monospace(10.5), self.palette.sink);
             let top = self.at(index, value.log10());
-            let min = pos2(top.x + 5.0, (top.y - 2.0).max(frame.top() + 1.0));
+            let above = top.y - galley.size().y - 2.0;
+            // Above its bar where there is room, else beside its top.
+            let min = if above > frame.top() {
+                pos2(top.x - 3.0, above)
+            } else {
+                pos2(top.x + 5.0, (top.y - 2.0).max(frame.top() + 1.0))
+            };
             let mut rect = Rect::from_min_size(min, galley.size());
             if rect.right() > frame.right() {
                 rect = rect.translate(vec2(-rect.width() - 10.0, 0.0));

@@ -19,6 +19,8 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     });
     warnings(ui, state);
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        // The floating scroll bar must not cover a button.
+        ui.set_max_width(ui.available_width() - 9.0);
         match state.prompt.kind {
             PromptKind::Text => text(ui, state, commands),
             PromptKind::Chat => chat(ui, state, commands),
@@ -62,9 +64,7 @@ fn text(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         .desired_width(f32::INFINITY)
         .desired_rows(14);
     let response = ui.add(edit);
-    response.widget_info(|| {
-        egui::WidgetInfo::text_edit(ui.is_enabled(), &state.prompt.text, &state.prompt.text, "Prompt text")
-    });
+    controls::name(&response, "Prompt text");
     if response.changed() {
         commands.push(Command::SetPromptText(text));
     }
@@ -85,8 +85,7 @@ fn chat(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
                 .desired_width(f32::INFINITY)
                 .desired_rows(1);
             let response = ui.add(edit);
-            let name = format!("Turn {} content", index + 1);
-            response.widget_info(|| egui::WidgetInfo::text_edit(true, &turn.content, &turn.content, &name));
+            controls::name(&response, &format!("Turn {} content", index + 1));
             if response.changed() {
                 commands.push(Command::SetTurnContent(index, content));
             }
@@ -110,17 +109,12 @@ fn turn_header(ui: &mut Ui, index: usize, role: &str, commands: &mut Vec<Command
                     }
                 }
             });
-        let name = format!("Role of turn {}", index + 1);
-        combo.response.widget_info(|| {
-            let mut info = egui::WidgetInfo::labeled(egui::Role::ComboBox, true, &name);
-            info.current_text_value = Some(role.to_owned());
-            info
-        });
+        controls::name(&combo.response, &format!("Role of turn {}", index + 1));
         combo.response.on_hover_text("Who speaks");
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let remove = ui.add(egui::Button::new("×").frame(false).small());
             let name = format!("Remove turn {}", index + 1);
-            remove.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &name));
+            controls::name(&remove, &name);
             if remove.on_hover_text(name.as_str()).clicked() {
                 commands.push(Command::RemoveTurn(index));
             }

@@ -70,19 +70,20 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) 
         ("rate", "Sink rate: share of heads with α > 0.3; it falls with the number of tokens"),
         ("born", "First layer whose far-lift over all heads exceeds 5"),
     ];
+    ui.spacing_mut().item_spacing.x = 5.0;
     TableBuilder::new(ui)
         .id_salt("sinks")
         .striped(true)
         .sense(Sense::click())
         .cell_layout(Layout::left_to_right(Align::Center))
-        .column(Column::exact(42.0))
+        .column(Column::exact(36.0))
         .column(Column::remainder().at_least(70.0).clip(true))
-        .column(Column::exact(72.0))
-        .column(Column::exact(52.0))
-        .column(Column::exact(44.0))
-        .column(Column::exact(44.0))
-        .column(Column::exact(40.0))
+        .column(Column::exact(66.0))
+        .column(Column::exact(50.0))
+        .column(Column::exact(42.0))
+        .column(Column::exact(42.0))
         .column(Column::exact(38.0))
+        .column(Column::exact(36.0))
         .header(20.0, |mut header| {
             for (i, (name, tip)) in heads.iter().enumerate() {
                 header.col(|ui| heading(ui, name, tip, i == 1 || i == 2));

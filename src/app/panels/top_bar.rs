@@ -7,7 +7,7 @@ use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::source::ModelRef;
 use crate::model::tokenizer::BosChoice;
-use crate::widgets::controls::{paint_bar, segmented};
+use crate::widgets::controls::{self, paint_bar, segmented};
 use egui::{Align, Align2, FontId, Layout, RichText, Sense, ThemePreference, Ui, vec2};
 
 /// Draws the bar.
@@ -141,7 +141,7 @@ fn theme_menu(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         ThemePreference::System => ("◐", ThemePreference::Dark, "Theme of the system; click for dark"),
     };
     let button = ui.add(egui::Button::new(sign).frame(false)).on_hover_text(tip);
-    button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Theme"));
+    controls::name(&button, "Theme");
     if button.clicked() {
         commands.push(Command::SetTheme(next));
     }
