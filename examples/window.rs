@@ -9,6 +9,12 @@ use sinkscope::model::source::ModelRef;
 use support::ScriptedEngine;
 
 fn main() {
+    if let Some(path) = std::env::args().nth(1) {
+        if let Err(why) = run(RunOptions::new(ModelRef::Path(path.into()), true)) {
+            eprintln!("{why}");
+        }
+        return;
+    }
     let options = RunOptions {
         model: ModelRef::Default,
         offline: true,

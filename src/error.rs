@@ -18,6 +18,9 @@ pub enum Error {
     /// Writing a result.
     #[error(transparent)]
     Export(#[from] crate::export::ExportError),
+    /// Arguments that make no sense; the command line exits with 2.
+    #[error("{0}")]
+    Usage(String),
     /// A job panicked; the engine lives on.
     #[error("Internal error: {0}. Please report it; the next run starts fresh")]
     Panic(String),
@@ -28,6 +31,12 @@ impl Error {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled(_))
+    }
+}
+
+impl From<candle_core::Error> for Error {
+    fn from(error: candle_core::Error) -> Self {
+        Self::Model(error.into())
     }
 }
 

@@ -2,17 +2,16 @@
 
 pub mod analysis;
 pub mod app;
+pub mod attention;
 pub mod capture;
-/// Headless commands: what the window shows, a command reproduces.
-pub mod cli {
-    pub mod render;
-}
+pub mod cli;
 pub mod color;
 pub mod engine;
 mod error;
 pub mod export;
 pub mod model;
 pub mod progress;
+mod raw;
 pub mod widgets;
 
 pub use error::{Error, Result};

@@ -26,11 +26,7 @@ fn capture(n: usize, score: impl Fn(usize, usize, usize, usize) -> f32) -> Captu
         bytes: words[index % words.len()].as_bytes().to_vec(),
         origin: if index == 0 { TokenOrigin::Special } else { TokenOrigin::Text },
     };
-    let tokens = TokenSequence {
-        tokens: (0..n).map(token).collect(),
-        bos_id: Some(0),
-        warnings: Vec::new(),
-    };
+    let tokens = TokenSequence { tokens: (0..n).map(token).collect(), bos_id: Some(0), warnings: Vec::new() };
     Capture {
         id: 1,
         model: Arc::new(model(n, layers, heads)),
@@ -200,7 +196,8 @@ fn a_lone_strong_cell_survives_pooling_in_every_heatmap() {
     // Uniform, but for one weight of 0.9 that no other query or head shares.
     let (n, layer, head, query, key) = (700, 1, 2, 503, 77);
     let boost = (9.0 * query as f32).ln();
-    let capture = capture(n, |l, h, t, j| if (l, h, t, j) == (layer, head, query, key) { boost } else { 0.0 });
+    let capture =
+        capture(n, |l, h, t, j| if (l, h, t, j) == (layer, head, query, key) { boost } else { 0.0 });
     let weight = capture.weight(layer, head, query, key).unwrap();
     assert!((weight - 0.9).abs() < 1e-3, "{weight}");
     let colors = ColorTable::new(ColorScale::default(), ColorMap::Magma, SpecialColors::LIGHT);
@@ -221,7 +218,8 @@ fn a_lone_strong_cell_survives_pooling_in_every_heatmap() {
         let inside = |x: u32, y: u32| {
             (area.x..area.right()).contains(&(x as f32)) && (area.y..area.bottom()).contains(&(y as f32))
         };
-        let found = pixels.enumerate_pixels().filter(|(x, y, p)| inside(*x, *y) && p.0[..3] == strong).count();
+        let found =
+            pixels.enumerate_pixels().filter(|(x, y, p)| inside(*x, *y) && p.0[..3] == strong).count();
         assert!(found >= 1, "{view:?}: kept in the picture");
     }
 }
@@ -234,7 +232,8 @@ fn masked_zero_and_nan_cells_are_drawn_and_explained() {
     for (theme, special) in [(Theme::Light, SpecialColors::LIGHT), (Theme::Dark, SpecialColors::DARK)] {
         let options = ViewOptions { theme, ..ViewOptions::default() };
         let drawing = drawn(&capture, View::Head { layer: 0, head: 0 }, &options);
-        let Some(Item::Image(raster)) = drawing.items.iter().find(|item| matches!(item, Item::Image(_))) else {
+        let Some(Item::Image(raster)) = drawing.items.iter().find(|item| matches!(item, Item::Image(_)))
+        else {
             panic!("there is a heatmap");
         };
         let cell = |query: usize, key: usize| raster.pixels[query * raster.width + key];

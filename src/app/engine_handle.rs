@@ -11,3 +11,17 @@ pub trait EngineHandle {
     /// The next event, if there is one; never blocks.
     fn try_recv(&mut self) -> Option<(JobId, Event)>;
 }
+
+impl EngineHandle for crate::engine::Engine {
+    fn submit(&mut self, job: Job) -> JobId {
+        Self::submit(self, job)
+    }
+
+    fn cancel(&mut self) {
+        Self::cancel(self);
+    }
+
+    fn try_recv(&mut self) -> Option<(JobId, Event)> {
+        Self::try_recv(self)
+    }
+}

@@ -6,6 +6,7 @@ use super::prompt::PromptDraft;
 use super::settings::Settings;
 use super::state::{AppState, Services};
 use super::{App, Command};
+use crate::engine::Engine;
 use crate::model::source::ModelRef;
 use eframe::Renderer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,6 +24,15 @@ pub struct RunOptions {
     pub prompt: Option<PromptDraft>,
     /// Starts the engine; it calls what it is given whenever it has something to say.
     pub engine: Box<dyn Fn(Box<dyn Fn() + Send + Sync>) -> Box<dyn EngineHandle>>,
+}
+
+impl RunOptions {
+    /// A window on this model with the real engine and the sample prompt.
+    #[must_use]
+    pub fn new(model: ModelRef, offline: bool) -> Self {
+        let engine = |wake: Box<dyn Fn() + Send + Sync>| -> Box<dyn EngineHandle> { Box::new(Engine::start(wake)) };
+        Self { model, offline, prompt: None, engine: Box::new(engine) }
+    }
 }
 
 /// Why there is no window. The headless commands do the same work.

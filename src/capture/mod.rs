@@ -1,9 +1,13 @@
 //! What a run of the model leaves behind: enough to rebuild every attention weight exactly, and
 //! the statistics that were gathered while the weights existed.
 
+mod memory;
 mod patterns;
+mod prefill;
 
+pub use memory::{available_memory_bytes, format_bytes, peak_rss_bytes, plan_memory};
 pub use patterns::{MASKED, PatternTile};
+pub use prefill::{PrefillOptions, PrefillTiming, Prefilled, full_cache_rule, plain_prefill, prefill};
 
 use crate::model::ModelInfo;
 use crate::model::tokenizer::TokenSequence;
@@ -70,6 +74,19 @@ pub struct Checks {
     pub first_nan: Option<(usize, usize, usize)>,
 }
 
+impl Checks {
+    /// Both found together: the worse of each, the earlier NaN.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        Self {
+            max_row_sum_error: self.max_row_sum_error.max(other.max_row_sum_error),
+            causal_leak: self.causal_leak.max(other.causal_leak),
+            nan_count: self.nan_count + other.nan_count,
+            first_nan: self.first_nan.into_iter().chain(other.first_nan).min(),
+        }
+    }
+}
+
 impl Capture {
     /// Number of tokens.
     #[must_use]
@@ -85,7 +102,6 @@ impl Capture {
 
     /// Perplexity over the whole text: `exp(mean NLL)`; `None` for a single token.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "token counts are small")]
     pub fn perplexity(&self) -> Option<f64> {
         let sum: f64 = self.nll_nats.iter().map(|&v| f64::from(v)).sum();
         (!self.nll_nats.is_empty()).then(|| (sum / self.nll_nats.len() as f64).exp())

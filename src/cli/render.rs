@@ -51,6 +51,21 @@ pub enum ViewName {
 }
 
 impl RenderArgs {
+    /// A view as it is drawn when nothing else is asked for; `layer` and `head` matter to the head view.
+    #[must_use]
+    pub fn of(view: ViewName, layer: usize, head: usize, out: PathBuf) -> Self {
+        Self {
+            view,
+            layer: Some(layer),
+            head: Some(head),
+            theme: Theme::default(),
+            scale: 2.0,
+            color: ScaleKind::default(),
+            map: ColorMap::default(),
+            out,
+        }
+    }
+
     /// Checks what can be checked before a model is loaded.
     ///
     /// # Errors

@@ -3,6 +3,11 @@
 //! One job runs at a time and the latest wins: a new job cancels the running one at its next
 //! block. Results carry the id of their job, so that a stale one can be dropped.
 
+pub mod jobs;
+mod thread;
+
+pub use thread::Engine;
+
 use crate::Error;
 use crate::capture::Capture;
 use crate::model::ModelInfo;

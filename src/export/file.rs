@@ -4,6 +4,7 @@ use super::drawing::Drawing;
 use super::{ExportError, png, svg};
 use std::io::Write as _;
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// Image formats, told apart by the file's extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub fn write_image(drawing: &Drawing, path: &Path, scale: f32) -> Result<Vec<Str
         ImageFormat::Png => png::encode(drawing, scale)?,
         ImageFormat::Svg => (svg::document(drawing)?.into_bytes(), Vec::new()),
     };
-    write_atomically(path, &bytes)?;
+    write_atomically(path, |file| file.write_all(&bytes))?;
     Ok(notices)
 }
 
@@ -47,12 +48,18 @@ pub fn write_image(drawing: &Drawing, path: &Path, scale: f32) -> Result<Vec<Str
 ///
 /// # Errors
 /// [`ExportError::Write`] when the folder is missing, not writable, or full.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
-    try_write(path, bytes)
+pub fn write_atomically(
+    path: &Path,
+    write: impl FnOnce(&mut NamedTempFile) -> std::io::Result<()>,
+) -> Result<(), ExportError> {
+    try_write(path, write)
         .map_err(|error| ExportError::Write { why: reason(&error, path), path: path.to_owned() })
 }
 
-fn try_write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn try_write(
+    path: &Path,
+    write: impl FnOnce(&mut NamedTempFile) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -62,7 +69,7 @@ fn try_write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.prefix(".sinkscope-").tempfile_in(folder)?;
-    file.write_all(bytes)?;
+    write(&mut file)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

@@ -6,6 +6,7 @@ mod axes;
 mod drawing;
 mod file;
 mod fonts;
+mod numbers;
 mod png;
 mod svg;
 mod theme;
@@ -13,6 +14,7 @@ mod views;
 
 pub use drawing::{Anchor, Area, Drawing, Face, Item, Label, Raster};
 pub use file::{ImageFormat, write_atomically, write_image};
+pub use numbers::{write_json, write_tensors};
 pub use png::{MAX_SIDE_PX, encode as encode_png};
 pub use svg::document as svg_document;
 pub use theme::{Palette, Rgb, Theme, ink_on};

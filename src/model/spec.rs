@@ -1,5 +1,7 @@
 //! An architecture as data: everything that the one decoder needs to know of a model.
 
+use crate::attention::{Geometry, ScoreRule};
+
 /// What a model is, read from `config.json` or GGUF metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSpec {
@@ -82,6 +84,38 @@ impl ModelSpec {
     #[must_use]
     pub fn group(&self) -> usize {
         self.heads / self.kv_heads
+    }
+
+    /// The spec, if its numbers go together.
+    ///
+    /// # Errors
+    /// One line that names what does not fit.
+    pub fn checked(self) -> Result<Self, String> {
+        if self.kv_heads > self.heads || !self.heads.is_multiple_of(self.kv_heads) {
+            return Err(format!("{} heads can't share {} KV heads", self.heads, self.kv_heads));
+        }
+        if self.head_dim == 0 || !self.head_dim.is_multiple_of(2) {
+            return Err(format!("head_dim {} is odd or zero, rotary embedding needs pairs", self.head_dim));
+        }
+        if !(self.norm_eps > 0.0 && self.norm_eps < 1.0) {
+            return Err(format!("norm epsilon {} is out of range", self.norm_eps));
+        }
+        if !(self.rope.theta.is_finite() && self.rope.theta > 0.0) {
+            return Err(format!("rope base {} is not positive", self.rope.theta));
+        }
+        Ok(self)
+    }
+
+    /// Heads of one attention layer.
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        Geometry { heads: self.heads, kv_heads: self.kv_heads, head_dim: self.head_dim }
+    }
+
+    /// From `q · k` to a score.
+    #[must_use]
+    pub fn score_rule(&self) -> ScoreRule {
+        ScoreRule { scale: self.attention_scale, softcap: None }
     }
 
     /// Number of weights, the embedding counted once when it is tied.

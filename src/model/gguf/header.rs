@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 const MAX_STRING_BYTES: u64 = 16 << 20;
 /// Arrays nest at most this deep (GGUF files in the wild never nest).
 const MAX_ARRAY_DEPTH: u32 = 4;
+/// Longer arrays are refused: an item takes more room here than in the file, and a damaged count in
+/// a file of many gigabytes would fill the memory. Vocabularies have a few hundred thousand.
+const MAX_ARRAY_ITEMS: usize = 1 << 24;
 
 /// A metadata value.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +44,6 @@ impl GgufValue {
 
     /// The value as a number.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "metadata numbers are small")]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Float(v) => Some(*v),
@@ -237,6 +239,9 @@ impl<'a> Reader<'a> {
             other => return Err(format!("unknown value type {other}")),
         };
         let count = self.count("array items", item_bytes)?;
+        if count > MAX_ARRAY_ITEMS {
+            return Err(format!("claims an array of {count} items"));
+        }
         let items = (0..count).map(|_| self.value(item_type, depth + 1));
         Ok(GgufValue::Array(items.collect::<Result<_, _>>()?))
     }
@@ -260,3 +265,6 @@ impl<'a> Reader<'a> {
         Ok(GgufTensor { name, shape, type_id: self.u32()?, offset: self.u64()? })
     }
 }
+
+#[cfg(test)]
+mod tests;

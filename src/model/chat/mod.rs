@@ -1,5 +1,12 @@
 //! Chat prompts and the model's own chat template.
 
+mod clock;
+mod spans;
+mod template;
+
+pub(crate) use spans::content_spans;
+pub use template::ChatTemplate;
+
 /// One turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ChatMessage {

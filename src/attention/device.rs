@@ -1,0 +1,182 @@
+//! The same steps as the CPU kernel in plain candle ops, for devices. The tests run them on the CPU.
+
+use super::op::{Attended, AttentionCall, Statistics};
+use super::{Columns, Geometry};
+use crate::Result;
+use crate::capture::Checks;
+use crate::progress::CancelToken;
+use candle_core::{D, DType, Tensor};
+use std::ops::Range;
+
+/// A device takes larger blocks than a core's cache: scores of one block, all heads, in elements.
+const BLOCK_SCORES: usize = 1 << 26;
+/// Finite stand-in for −∞ in f32: its exponential is exactly 0, and 0 · it is no NaN.
+const MASKED_SCORE: f32 = -1e30;
+
+/// Attention in candle ops; see [`super::attend`].
+///
+/// # Errors
+/// A cancelled token, or a failure of the device.
+pub fn attend_with_candle_ops(
+    call: &AttentionCall<'_>,
+    observe_far_delta: Option<usize>,
+    cancel: &CancelToken,
+) -> Result<Attended> {
+    let (queries, heads, head_dim) = call.q.dims3()?;
+    let keys = call.k.dim(0)?;
+    let block_rows = (BLOCK_SCORES / (heads * keys)).clamp(16, 1024);
+    let mut contexts = Vec::new();
+    let mut observed = observe_far_delta.map(|_| Observed::new(heads, queries, keys));
+    for first in (0..queries).step_by(block_rows) {
+        cancel.check()?;
+        let rows = first..(first + block_rows).min(queries);
+        let block = Block::new(call, rows)?;
+        let (scores, weights) = block.weights()?;
+        contexts.push(block.context(&weights)?);
+        if let (Some(observed), Some(delta)) = (&mut observed, observe_far_delta) {
+            observed.add(&block, &scores, &weights, delta)?;
+        }
+    }
+    let context = Tensor::cat(&contexts, 0)?.reshape((queries, heads * head_dim))?;
+    Ok(Attended { context, statistics: observed.map(|observed| observed.statistics) })
+}
+
+/// One block of queries with the keys that it sees.
+struct Block<'a> {
+    call: &'a AttentionCall<'a>,
+    /// Query indices, counted from the first query of the call.
+    rows: Range<usize>,
+    columns: Columns,
+    /// 1 where a row sees a column, else 0: `[rows, columns]`.
+    visible: Vec<f32>,
+}
+
+impl<'a> Block<'a> {
+    fn new(call: &'a AttentionCall<'a>, rows: Range<usize>) -> Result<Self> {
+        let positions = call.first_query + rows.start..call.first_query + rows.end;
+        let columns = Columns::of(call.rule, positions.clone());
+        let mut visible = vec![0.0; rows.len() * columns.width()];
+        for (row, query) in visible.chunks_exact_mut(columns.width()).zip(positions) {
+            for range in columns.row(call.rule, query) {
+                row[range].fill(1.0);
+            }
+        }
+        Ok(Self { call, rows, columns, visible })
+    }
+
+    /// Keys or values of the block's columns: `[kv_heads, columns, head_dim]`.
+    fn packed(&self, source: &Tensor) -> Result<Tensor> {
+        let parts = self.columns.ranges().iter().map(|(_, keys)| source.narrow(0, keys.start, keys.len()));
+        let packed = Tensor::cat(&parts.collect::<candle_core::Result<Vec<_>>>()?, 0)?;
+        Ok(packed.transpose(0, 1)?.contiguous()?)
+    }
+
+    /// Masked scores and weights in f32, both `[heads, rows, columns]`.
+    fn weights(&self) -> Result<(Tensor, Tensor)> {
+        let Geometry { heads, kv_heads, head_dim } = self.call.geometry;
+        let (rows, width, device) = (self.rows.len(), self.columns.width(), self.call.q.device());
+        let q = self.call.q.narrow(0, self.rows.start, rows)?.transpose(0, 1)?.contiguous()?;
+        let stacked = q.reshape((kv_heads, self.call.geometry.group() * rows, head_dim))?;
+        let k = self.packed(self.call.k)?;
+        let scores = stacked.to_dtype(DType::F32)?.matmul(&k.to_dtype(DType::F32)?.transpose(1, 2)?)?;
+        let mut scores = (scores.reshape((heads, rows, width))? * self.call.score.scale)?;
+        if let Some(cap) = self.call.score.softcap {
+            scores = ((scores / cap)?.tanh()? * cap)?;
+        }
+        let hidden: Vec<f32> = self.visible.iter().map(|seen| (1.0 - seen) * MASKED_SCORE).collect();
+        let scores = scores.broadcast_add(&Tensor::from_vec(hidden, (rows, width), device)?)?;
+        let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
+        let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
+        Ok((scores, weights))
+    }
+
+    /// Weights · values: `[rows, heads, head_dim]`.
+    fn context(&self, weights: &Tensor) -> Result<Tensor> {
+        let Geometry { heads, kv_heads, head_dim } = self.call.geometry;
+        let (rows, width) = (self.rows.len(), self.columns.width());
+        let v = self.packed(self.call.v)?;
+        let stacked = weights.reshape((kv_heads, self.call.geometry.group() * rows, width))?;
+        let context = stacked.to_dtype(v.dtype())?.matmul(&v)?.reshape((heads, rows, head_dim))?;
+        Ok(context.transpose(0, 1)?.contiguous()?)
+    }
+}
+
+/// The statistics as the blocks come in.
+struct Observed {
+    queries: usize,
+    keys: usize,
+    statistics: Statistics,
+}
+
+impl Observed {
+    fn new(heads: usize, queries: usize, keys: usize) -> Self {
+        let statistics = Statistics {
+            lse: vec![f32::NAN; heads * queries],
+            entropy_nats: vec![f32::NAN; heads * queries],
+            column_sums: vec![0.0; heads * keys],
+            far_column_sums: vec![0.0; heads * keys],
+            checks: Checks::default(),
+        };
+        Self { queries, keys, statistics }
+    }
+
+    fn add(&mut self, block: &Block<'_>, scores: &Tensor, weights: &Tensor, far_delta: usize) -> Result<()> {
+        let (heads, rows, width) = weights.dims3()?;
+        let max = scores.max_keepdim(D::Minus1)?;
+        let lse = (scores.broadcast_sub(&max)?.exp()?.sum_keepdim(D::Minus1)?.log()? + max)?;
+        let surprise = (weights * scores.broadcast_sub(&lse)?)?.sum(D::Minus1)?;
+        let row_sums = weights.sum(D::Minus1)?.flatten_all()?.to_vec1::<f32>()?;
+        let lse = lse.flatten_all()?.to_vec1::<f32>()?;
+        let surprise = surprise.flatten_all()?.to_vec1::<f32>()?;
+        for (i, &lse) in lse.iter().enumerate() {
+            let (head, row) = (i / rows, block.rows.start + i % rows);
+            let at = head * self.queries + row;
+            self.statistics.lse[at] = lse;
+            self.statistics.entropy_nats[at] = -surprise[i];
+            let checks = if row_sums[i].is_finite() {
+                let max_row_sum_error = (f64::from(row_sums[i]) - 1.0).abs();
+                Checks { max_row_sum_error, ..Checks::default() }
+            } else {
+                let place = (block.call.layer, head, block.call.first_query + row);
+                Checks { nan_count: 1, first_nan: Some(place), ..Checks::default() }
+            };
+            self.statistics.checks = self.statistics.checks.merged(checks);
+        }
+        let finite: Vec<u8> = row_sums.iter().map(|sum| u8::from(sum.is_finite())).collect();
+        let finite = Tensor::from_vec(finite, (heads, rows, 1), weights.device())?;
+        let weights = finite.broadcast_as(weights.shape())?.where_cond(weights, &weights.zeros_like()?)?;
+
+        let mask = |values: Vec<f32>| Tensor::from_vec(values, (rows, width), weights.device());
+        let hidden = mask(block.visible.iter().map(|seen| 1.0 - seen).collect())?;
+        let leak = weights.broadcast_mul(&hidden)?.max_all()?.to_scalar::<f32>()?;
+        let far_weights = weights.broadcast_mul(&mask(far_mask(block, far_delta))?)?;
+        let leak = Checks { causal_leak: f64::from(leak), ..Checks::default() };
+        self.statistics.checks = self.statistics.checks.merged(leak);
+        let keys = self.keys;
+        scatter(&mut self.statistics.column_sums, &weights, &block.columns, keys)?;
+        scatter(&mut self.statistics.far_column_sums, &far_weights, &block.columns, keys)
+    }
+}
+
+/// 1 where the key lies at least `far_delta` before the query, else 0: `[rows, columns]`.
+fn far_mask(block: &Block<'_>, far_delta: usize) -> Vec<f32> {
+    let width = block.columns.width();
+    let mut far = vec![0.0; block.visible.len()];
+    for (row, index) in far.chunks_exact_mut(width).zip(block.rows.clone()) {
+        let query = block.call.first_query + index;
+        row[..block.columns.columns_below((query + 1).saturating_sub(far_delta))].fill(1.0);
+    }
+    far
+}
+
+/// Adds each column's sum over the rows to the sums of its key, `[heads, keys]`.
+fn scatter(sums: &mut [f32], weights: &Tensor, columns: &Columns, keys: usize) -> Result<()> {
+    for (head, of_head) in weights.sum(1)?.to_vec2::<f32>()?.iter().enumerate() {
+        for (first_column, range) in columns.ranges() {
+            for (key, column) in range.clone().zip(*first_column..) {
+                sums[head * keys + key] += of_head[column];
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! `sinkscope analyze`: run a prompt, report its sinks, write the numbers.
+
+use super::TerminalReporter;
+use super::arguments::{BosArg, DetectorArgs, RunArgs, parse_heads};
+use super::output::{Report, print_summary};
+use crate::analysis::Analysis;
+use crate::capture::{Capture, PrefillOptions, Prefilled};
+use crate::engine::PromptInput;
+use crate::engine::jobs::{analyze, check_memory, open_model, tokenize};
+use crate::export::{write_json, write_tensors};
+use crate::model::source::{Locator, ModelRef};
+use crate::progress::{CancelToken, Reporter};
+use crate::{Error, Result};
+use clap::Args;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Arguments of `analyze`.
+#[derive(Debug, Clone, Args)]
+pub struct AnalyzeArgs {
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub detector: DetectorArgs,
+    /// Write all numbers as JSON.
+    #[arg(long, value_name = "OUT.json")]
+    pub json: Option<PathBuf>,
+    /// Write the logits `[n, vocab]` as safetensors.
+    #[arg(long, value_name = "OUT.safetensors")]
+    pub logits: Option<PathBuf>,
+    /// Attention patterns to write: `LAYER:HEAD,…` or `all`.
+    #[arg(long, value_name = "L:H,…|all", requires = "patterns_out")]
+    pub patterns: Option<String>,
+    /// Where the patterns go: tensors `l{L}h{H}`, `[n, n]` f32.
+    #[arg(long, value_name = "OUT.safetensors", requires = "patterns")]
+    pub patterns_out: Option<PathBuf>,
+}
+
+/// A run from start to end, for every command that needs one.
+pub(super) struct Finished {
+    pub(super) prefilled: Prefilled,
+    pub(super) analysis: Analysis,
+    pub(super) analysis_ms: f64,
+}
+
+/// Opens the model, runs the prompt, analyses it.
+pub(super) fn run_prompt(
+    run: &RunArgs,
+    offline: bool,
+    detector: &DetectorArgs,
+    options: PrefillOptions,
+    reporter: &TerminalReporter,
+    cancel: &CancelToken,
+) -> Result<Finished> {
+    let prompt = run.prompt.read(run.parse_specials)?;
+    run_prompt_input(&run.model, offline, &prompt, run.bos, detector, options, reporter, cancel)
+}
+
+/// The same with a prompt that is read already.
+pub(super) fn run_prompt_input(
+    model: &str,
+    offline: bool,
+    prompt: &PromptInput,
+    bos: BosArg,
+    detector: &DetectorArgs,
+    options: PrefillOptions,
+    reporter: &TerminalReporter,
+    cancel: &CancelToken,
+) -> Result<Finished> {
+    let locator = Locator::from_environment(offline);
+    let model = open_model(&locator, &ModelRef::parse(model), reporter, cancel)?;
+    let detector = detector.options(&model.info.spec)?;
+    let tokens = Arc::new(tokenize(&model.tokenizer, &model.info.spec, prompt, bos.into())?);
+    for warning in &tokens.warnings {
+        reporter.notice(&format!("Warning: {warning}"));
+    }
+    check_memory(&model, tokens.len())?;
+    let prefilled = analyze(&model, &tokens, options, reporter, cancel)?;
+    let start = Instant::now();
+    let analysis = Analysis::of(&prefilled.capture, detector);
+    let analysis_ms = start.elapsed().as_secs_f64() * 1e3;
+    reporter.finish();
+    Ok(Finished { prefilled, analysis, analysis_ms })
+}
+
+pub(super) fn run(args: &AnalyzeArgs, offline: bool, cancel: &CancelToken) -> Result<()> {
+    let reporter = TerminalReporter::default();
+    let options = PrefillOptions { keep_logits: args.logits.is_some() };
+    let finished = run_prompt(&args.run, offline, &args.detector, options, &reporter, cancel)?;
+    let capture = &finished.prefilled.capture;
+    if let Some(path) = &args.json {
+        write_json(path, &Report::new(capture, &finished.analysis, finished.analysis_ms))?;
+    }
+    if let (Some(path), Some(logits)) = (&args.logits, &finished.prefilled.logits) {
+        let rows = logits.flatten_all().and_then(|flat| flat.to_vec1::<f32>())?;
+        let shape = logits.dims().to_vec();
+        write_tensors(path, vec![("logits".to_owned(), shape, move || rows.clone())])?;
+    }
+    if let (Some(list), Some(path)) = (&args.patterns, &args.patterns_out) {
+        write_patterns(path, list, capture, cancel)?;
+    }
+    print_summary(capture, &finished.analysis);
+    Ok(())
+}
+
+/// Patterns one after the other: only one exists at a time, however many are asked for.
+fn write_patterns(path: &std::path::Path, list: &str, capture: &Capture, cancel: &CancelToken) -> Result<()> {
+    let n = capture.len();
+    let heads = parse_heads(list, &capture.model.spec)?;
+    let tensors = heads.into_iter().map(|(layer, head)| {
+        let pattern = move || {
+            let tile = capture.pattern_tile(layer, head, 0..n, 0..n, n, &CancelToken::new());
+            // Masked cells are exact zeros in a file, as in every framework.
+            tile.map_or_else(
+                |_| Vec::new(),
+                |tile| {
+                    tile.values
+                        .into_iter()
+                        .map(|w| if w == crate::capture::MASKED { 0.0 } else { w })
+                        .collect()
+                },
+            )
+        };
+        (format!("l{layer}h{head}"), vec![n, n], pattern)
+    });
+    cancel.check().map_err(Error::from)?;
+    write_tensors(path, tensors.collect())?;
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! `sinkscope bench`: this program measured on this machine, side by side in one run.
+
+mod machine;
+mod prefill;
+
+use crate::Result;
+use crate::progress::CancelToken;
+use clap::{Args, Subcommand};
+
+/// Arguments of `bench`.
+#[derive(Debug, Clone, Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub what: Bench,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Bench {
+    /// The capturing prefill against the same engine unobserved and against candle-transformers.
+    Prefill(prefill::PrefillArgs),
+}
+
+pub(super) fn run(args: &BenchArgs, cancel: &CancelToken) -> Result<()> {
+    match &args.what {
+        Bench::Prefill(args) => prefill::run(args, cancel),
+    }
+}
+
+/// The middle of some figures.
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    if figures.len() % 2 == 1 { figures[middle] } else { f64::midpoint(figures[middle - 1], figures[middle]) }
+}

@@ -1,0 +1,97 @@
+//! `sinkscope render`, and the main job on a machine without a display.
+
+use super::TerminalReporter;
+use super::analyze::{Finished, run_prompt, run_prompt_input};
+use super::arguments::{BosArg, DetectorArgs, ProfileArg, RunArgs};
+use super::output::{Report, print_summary};
+use super::render::{self, RenderArgs, ViewName};
+use crate::Result;
+use crate::analysis::DEFAULT_THRESHOLD;
+use crate::capture::PrefillOptions;
+use crate::engine::PromptInput;
+use crate::export::{ExportError, write_json};
+use crate::model::chat::ChatMessage;
+use crate::progress::{CancelToken, Reporter};
+use clap::Args;
+use std::path::Path;
+
+/// Where the main job leaves its results when there is no display.
+const HEADLESS_FOLDER: &str = "sinkscope-out";
+
+/// Arguments of `render`.
+#[derive(Debug, Clone, Args)]
+pub struct DrawArgs {
+    #[command(flatten)]
+    pub render: RenderArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub detector: DetectorArgs,
+}
+
+pub(super) fn run(args: &DrawArgs, offline: bool, cancel: &CancelToken) -> Result<()> {
+    // A wrong file name should not cost a model load.
+    args.render.check()?;
+    let reporter = TerminalReporter::default();
+    let finished =
+        run_prompt(&args.run, offline, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
+    for line in render::run(&finished.prefilled.capture, &finished.analysis, &args.render)? {
+        reporter.notice(&line);
+    }
+    println!("{}", args.render.out.display());
+    Ok(())
+}
+
+/// The chat that is analysed when nothing else was asked for.
+fn sample_chat() -> Vec<ChatMessage> {
+    serde_json::from_str(include_str!("../../assets/prompts/sky.chat.json")).expect("a test parses it")
+}
+
+/// Analyses the sample chat and leaves the sink table on the terminal, the views as PNG files and
+/// the numbers as JSON in `sinkscope-out/`.
+///
+/// # Errors
+/// The model can't be had or run, or the folder can't be written.
+pub fn run_headless_default(model: &str, offline: bool, cancel: &CancelToken) -> Result<()> {
+    let reporter = TerminalReporter::default();
+    let prompt = PromptInput::Chat(sample_chat());
+    let detector =
+        DetectorArgs { profile: ProfileArg::FarLift, layers: "all".to_owned(), threshold: DEFAULT_THRESHOLD };
+    let options = PrefillOptions::default();
+    let finished =
+        run_prompt_input(model, offline, &prompt, BosArg::Auto, &detector, options, &reporter, cancel)?;
+    let folder = Path::new(HEADLESS_FOLDER);
+    std::fs::create_dir_all(folder)
+        .map_err(|error| ExportError::Write { why: error.to_string(), path: folder.to_owned() })?;
+    write_views(&finished, folder)?;
+    print_summary(&finished.prefilled.capture, &finished.analysis);
+    println!("Views and numbers: {}", folder.display());
+    Ok(())
+}
+
+fn write_views(finished: &Finished, folder: &Path) -> Result<()> {
+    let (capture, analysis) = (&finished.prefilled.capture, &finished.analysis);
+    write_json(&folder.join("analysis.json"), &Report::new(capture, analysis, finished.analysis_ms))?;
+    for (view, name) in [
+        (ViewName::Grid, "grid"),
+        (ViewName::Head, "head"),
+        (ViewName::Profile, "profile"),
+        (ViewName::Strip, "strip"),
+    ] {
+        let (layer, head) = strongest_sink_head(finished);
+        let out = folder.join(format!("{name}.png"));
+        let args = RenderArgs::of(view, layer, head, out);
+        render::run(capture, analysis, &args)?;
+    }
+    Ok(())
+}
+
+/// The head that gives the first key most: the one worth showing first.
+fn strongest_sink_head(finished: &Finished) -> (usize, usize) {
+    let capture = &finished.prefilled.capture;
+    let n = capture.len();
+    let heads = capture.model.spec.heads;
+    let all = (0..capture.layers.len()).flat_map(|layer| (0..heads).map(move |head| (layer, head)));
+    let mass = |&(layer, head): &(usize, usize)| capture.layers[layer].column_sums[head * n];
+    all.max_by(|a, b| mass(a).total_cmp(&mass(b))).unwrap_or((0, 0))
+}

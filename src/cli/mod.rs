@@ -1,0 +1,37 @@
+//! The command line: arguments as typed, and the headless commands.
+
+mod analyze;
+mod arguments;
+mod bench;
+mod draw;
+pub mod models;
+mod output;
+pub mod render;
+mod reporter;
+
+pub use arguments::{Arguments, Command};
+pub use draw::run_headless_default;
+pub use reporter::TerminalReporter;
+
+use crate::Result;
+use crate::model::source::Locator;
+use crate::progress::CancelToken;
+
+/// Runs a headless command.
+///
+/// # Errors
+/// Whatever the command failed with; its one line is for the terminal.
+pub fn run(command: Command, offline: bool, cancel: &CancelToken) -> Result<()> {
+    match command {
+        Command::Analyze(args) => analyze::run(&args, offline, cancel),
+        Command::Render(args) => draw::run(&args, offline, cancel),
+        Command::Models(args) => {
+            let reporter = TerminalReporter::default();
+            let locator = Locator::from_environment(offline);
+            let result = models::run(&args, &locator, &reporter, cancel, &mut std::io::stdout());
+            reporter.finish();
+            result
+        }
+        Command::Bench(args) => bench::run(&args, cancel),
+    }
+}

@@ -1,0 +1,177 @@
+//! `sinkscope models list|fetch|where`.
+
+use crate::model::source::{LocatedModel, Locator, ModelRef, SourceError, Whereabouts};
+use crate::progress::{CancelToken, Reporter};
+use clap::{Args, Subcommand};
+use std::io::{self, Write};
+
+/// See which models are known and on this machine, and fetch them.
+#[derive(Debug, Clone, Args)]
+pub struct ModelsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ModelsCommand,
+}
+
+/// The subcommands of `sinkscope models`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ModelsCommand {
+    /// List the known models and where they are.
+    List,
+    /// Fetch a model into the cache and print its path.
+    Fetch {
+        /// An id from `models list`, `default`, `owner/name[@REVISION]` or `owner/name:FILE.gguf`.
+        #[arg(default_value = "default")]
+        model: String,
+    },
+    /// Print where a model is, without fetching it; without a name, the cache folders.
+    Where {
+        /// An id from `models list`, `default`, `owner/name[@REVISION]` or `owner/name:FILE.gguf`.
+        model: Option<String>,
+    },
+}
+
+/// Runs the command; paths and tables go to `out`, the rest to the reporter.
+///
+/// # Errors
+/// [`crate::Error::Source`] when the model can't be had or, for `where`, is not here.
+pub fn run(
+    args: &ModelsArgs,
+    locator: &Locator,
+    reporter: &dyn Reporter,
+    cancel: &CancelToken,
+    out: &mut dyn Write,
+) -> crate::Result<()> {
+    let text = match &args.command {
+        ModelsCommand::List => table(&locator.catalogue()),
+        ModelsCommand::Fetch { model } => {
+            describe(&locator.locate(&ModelRef::parse(model), reporter, cancel)?, reporter)
+        }
+        ModelsCommand::Where { model: Some(model) } => {
+            let found = locator.cached(&ModelRef::parse(model));
+            describe(&found.ok_or_else(|| SourceError::Offline { name: model.clone() })?, reporter)
+        }
+        ModelsCommand::Where { model: None } => folders(locator),
+    };
+    print(&text, out)
+}
+
+/// The path alone goes to stdout, so that a script can use it.
+fn describe(model: &LocatedModel, reporter: &dyn Reporter) -> String {
+    let sha256 = model.sha256.as_ref().map(|hash| format!(", sha256 {hash}")).unwrap_or_default();
+    reporter.notice(&format!("{} from {}{sha256}", model.name, model.source));
+    format!("{}\n", model.path.display())
+}
+
+fn folders(locator: &Locator) -> String {
+    format!("sinkscope\t{}\nhub\t{}\n", locator.home().display(), locator.hub_cache().display())
+}
+
+fn table(models: &[Whereabouts]) -> String {
+    let header = ["ID", "MODEL", "WEIGHTS", "DOWNLOAD", "LICENCE", "WHERE"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = std::iter::once(header).chain(models.iter().map(row)).collect();
+    let widths: Vec<usize> =
+        (0..6).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+fn row(model: &Whereabouts) -> [String; 6] {
+    let place =
+        model.present.as_ref().map_or("not here".to_owned(), |found| found.path.display().to_string());
+    let entry = &model.entry;
+    let megabytes = format!("{} MB", entry.download_bytes.div_ceil(1_000_000));
+    [entry.id.clone(), entry.name.clone(), entry.stored_as.clone(), megabytes, entry.licence.clone(), place]
+}
+
+fn print(text: &str, out: &mut dyn Write) -> crate::Result<()> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever read the output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => {
+            let why = error.to_string();
+            Err(crate::export::ExportError::Write { why, path: "standard output".into() }.into())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::source::Catalogue;
+    use crate::progress::Silent;
+    use std::fs;
+    use std::path::Path;
+
+    fn run_offline(folder: &Path, command: ModelsCommand) -> crate::Result<String> {
+        let locator = Locator::new(folder.join("home"), folder.join("hub")).offline(true);
+        let mut out = Vec::new();
+        let args = ModelsArgs { command };
+        run(&args, &locator, &Silent, &CancelToken::new(), &mut out)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    /// A file of the pinned size in the pinned entry's place, without taking up room.
+    fn place_gguf(folder: &Path) -> String {
+        let package = Catalogue::built_in().get("smollm2-135m-q4_1").unwrap().package.as_ref().unwrap();
+        let path = folder.join("home/models/smollm2-135m-q4_1").join(package.file_name());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::File::create(&path).unwrap().set_len(package.file_bytes).unwrap();
+        path.display().to_string()
+    }
+
+    #[test]
+    fn list_says_which_models_are_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = place_gguf(folder.path());
+        let text = run_offline(folder.path(), ModelsCommand::List).unwrap();
+        let lines: Vec<_> =
+            text.lines().map(|line| line.split("  ").filter(|c| !c.is_empty()).map(str::trim)).collect();
+        let cells: Vec<Vec<_>> = lines.into_iter().map(Iterator::collect).collect();
+        assert_eq!(cells[0], ["ID", "MODEL", "WEIGHTS", "DOWNLOAD", "LICENCE", "WHERE"]);
+        assert_eq!(
+            cells[1],
+            ["smollm2-135m", "SmolLM2-135M-Instruct", "BF16", "272 MB", "Apache-2.0", "not here"]
+        );
+        assert_eq!(
+            cells[2],
+            ["smollm2-135m-q4_1", "SmolLM2-135M-Instruct", "Q4_1", "93 MB", "Apache-2.0", &path]
+        );
+    }
+
+    #[test]
+    fn where_prints_a_path_or_fails_and_never_fetches() {
+        let folder = tempfile::tempdir().unwrap();
+        let locate = |model: &str| ModelsCommand::Where { model: Some(model.into()) };
+        let error = run_offline(folder.path(), locate("default")).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "default is not on this machine and fetching is off; run once without --offline, or open a model from disk"
+        );
+        let path = place_gguf(folder.path());
+        for model in ["default", "smollm2-135m-q4_1", path.as_str()] {
+            assert_eq!(run_offline(folder.path(), locate(model)).unwrap(), format!("{path}\n"));
+        }
+        let folders = run_offline(folder.path(), ModelsCommand::Where { model: None }).unwrap();
+        assert!(folders.contains(&folder.path().join("hub").display().to_string()), "{folders}");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error() {
+        struct Gone(io::ErrorKind);
+        impl Write for Gone {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        assert!(print("x", &mut Gone(io::ErrorKind::BrokenPipe)).is_ok());
+        assert!(print("x", &mut Gone(io::ErrorKind::StorageFull)).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! What a job does, synchronously: the thread and the command line both call these.
+
+use super::{MemoryPlan, PromptInput};
+use crate::capture::{PrefillOptions, Prefilled, format_bytes, plan_memory, prefill};
+use crate::model::source::{Locator, ModelRef};
+use crate::model::tokenizer::{BosChoice, PromptTokenizer, TokenSequence};
+use crate::model::{LoadedModel, ModelError, ModelSpec, load_model};
+use crate::progress::{CancelToken, Reporter};
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// Finds, fetches and loads a model.
+///
+/// # Errors
+/// It can't be had or loaded, or the job is cancelled.
+pub fn open_model(
+    locator: &Locator,
+    model: &ModelRef,
+    reporter: &dyn Reporter,
+    cancel: &CancelToken,
+) -> Result<LoadedModel> {
+    let located = locator.locate(model, reporter, cancel)?;
+    load_model(&located, reporter, cancel)
+}
+
+/// Turns a prompt into tokens that the model can run.
+///
+/// # Errors
+/// The prompt is empty, does not fit the vocabulary, or can't be rendered.
+pub fn tokenize(
+    tokenizer: &PromptTokenizer,
+    spec: &ModelSpec,
+    prompt: &PromptInput,
+    bos: BosChoice,
+) -> Result<TokenSequence> {
+    let mut tokens = match prompt {
+        PromptInput::Text { text, parse_specials } => tokenizer.encode_text(text, *parse_specials, bos)?,
+        PromptInput::Chat(messages) => tokenizer.encode_chat(messages, bos)?,
+        PromptInput::Ids(ids) => tokenizer.sequence_of_ids(ids, spec.vocab)?,
+    };
+    if tokens.len() > spec.context {
+        // Rotary positions go on; what the model makes of them is the experiment's business.
+        tokens.warnings.push(format!(
+            "The prompt has {} tokens, the model was trained for {}: expect its perplexity to explode",
+            tokens.len(),
+            spec.context
+        ));
+    }
+    Ok(tokens)
+}
+
+/// The memory that a run needs, refused when the machine does not have it.
+///
+/// # Errors
+/// The prediction exceeds what is available.
+pub fn check_memory(model: &LoadedModel, n: usize) -> Result<MemoryPlan> {
+    let plan = plan_memory(&model.info.spec, model.info.weight_bytes, n);
+    let needed = plan.capture_bytes + plan.scratch_bytes;
+    if needed > plan.available_bytes {
+        return Err(Error::Model(ModelError::PromptTooLarge {
+            tokens: n,
+            needed: format_bytes(needed),
+            available: format_bytes(plan.available_bytes),
+        }));
+    }
+    Ok(plan)
+}
+
+/// Runs the prompt and captures its attention.
+///
+/// # Errors
+/// The job is cancelled, or the device fails.
+pub fn analyze(
+    model: &LoadedModel,
+    tokens: &Arc<TokenSequence>,
+    options: PrefillOptions,
+    reporter: &dyn Reporter,
+    cancel: &CancelToken,
+) -> Result<Prefilled> {
+    prefill(&model.decoder, &model.info, tokens, options, reporter, cancel)
+}

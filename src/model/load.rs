@@ -1,0 +1,123 @@
+//! From a model's files to a model that runs.
+
+use super::config::read_config;
+use super::decoder::Decoder;
+use super::gguf::spec_of_gguf;
+use super::source::LocatedModel;
+use super::spec::RopeScaling;
+use super::tokenizer::PromptTokenizer;
+use super::weights::{GgufWeights, SafetensorsWeights, WeightSource};
+use super::{ModelError, ModelInfo, ModelSpec};
+use crate::Result;
+use crate::capture::{available_memory_bytes, format_bytes};
+use crate::progress::{CancelToken, Progress, ProgressUnit, Reporter};
+use crate::raw::MappedFile;
+use candle_core::{DType, Device};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A model that can be run.
+#[derive(Debug)]
+pub struct LoadedModel {
+    /// What it is.
+    pub info: Arc<ModelInfo>,
+    /// Its weights.
+    pub decoder: Decoder,
+    /// Its tokenizer and chat template.
+    pub tokenizer: PromptTokenizer,
+}
+
+/// Loads a located model in f32 on the CPU.
+///
+/// # Errors
+/// A file is missing, damaged, of an unknown kind, or would not fit into memory; or the job is cancelled.
+pub fn load_model(
+    located: &LocatedModel,
+    reporter: &dyn Reporter,
+    cancel: &CancelToken,
+) -> Result<LoadedModel> {
+    let start = Instant::now();
+    let path = located.path.as_path();
+    let files = if path.is_dir() { open_folder(path)? } else { open_gguf(path)? };
+    let Files { spec, source, tokenizer, first_file } = files;
+    tokenizer.check_vocabulary(spec.vocab)?;
+    check_memory(&spec, path)?;
+    let device = Device::Cpu;
+    let decoder = Decoder::load(&spec, &*source, DType::F32, &device, reporter, cancel)?;
+    let sha256 = match &located.sha256 {
+        Some(known) => known.clone(),
+        None => hash_file(&first_file, reporter, cancel)?,
+    };
+    let info = ModelInfo {
+        name: located.name.clone(),
+        parameters: spec.parameters(),
+        dtype: decoder.dtype().as_str().to_owned(),
+        stored_as: source.stored_as(),
+        device: "cpu".to_owned(),
+        source: located.source.clone(),
+        sha256,
+        weight_bytes: decoder.weight_bytes(),
+        has_chat_template: tokenizer.has_chat_template(),
+        load_ms: start.elapsed().as_secs_f64() * 1e3,
+        spec,
+    };
+    Ok(LoadedModel { info: Arc::new(info), decoder, tokenizer })
+}
+
+/// A model's files, opened and understood but for the weights.
+struct Files {
+    spec: ModelSpec,
+    source: Box<dyn WeightSource>,
+    tokenizer: PromptTokenizer,
+    first_file: std::path::PathBuf,
+}
+
+fn open_folder(folder: &Path) -> Result<Files> {
+    let config = folder.join("config.json");
+    if !config.is_file() {
+        return Err(ModelError::NoConfig { path: folder.to_owned() }.into());
+    }
+    let spec = read_config(&config)?;
+    let first_file = SafetensorsWeights::files_of(folder)?.swap_remove(0);
+    let source = Box::new(SafetensorsWeights::open(folder)?);
+    let tokenizer = PromptTokenizer::from_folder(folder)?;
+    Ok(Files { spec, source, tokenizer, first_file })
+}
+
+fn open_gguf(path: &Path) -> Result<Files> {
+    let source = GgufWeights::open(path)?;
+    let mut spec = spec_of_gguf(source.header(), path)?;
+    if let Some(divisors) = source.rope_divisors(spec.head_dim / 2)? {
+        spec.rope.scaling = RopeScaling::PerFrequency { divisors };
+    }
+    let tokenizer = PromptTokenizer::from_gguf(source.header(), path)?;
+    let source = Box::new(source.with_interleaved_heads(spec.heads, spec.kv_heads));
+    Ok(Files { spec, source, tokenizer, first_file: path.to_owned() })
+}
+
+fn check_memory(spec: &ModelSpec, path: &Path) -> std::result::Result<(), ModelError> {
+    let (needed, available) = (spec.parameters() * 4, available_memory_bytes());
+    if needed > available {
+        let (needed, available) = (format_bytes(needed), format_bytes(available));
+        return Err(ModelError::OutOfMemory { needed, available, path: path.to_owned() });
+    }
+    Ok(())
+}
+
+/// sha256 of a file, hex.
+fn hash_file(path: &Path, reporter: &dyn Reporter, cancel: &CancelToken) -> Result<String> {
+    const CHUNK_BYTES: usize = 16 << 20;
+    let mapped = MappedFile::open(path).map_err(|e| ModelError::read(&e, path))?;
+    let mut hasher = Sha256::new();
+    let total = mapped.len() as u64;
+    for (index, chunk) in mapped.chunks(CHUNK_BYTES).enumerate() {
+        cancel.check()?;
+        hasher.update(chunk);
+        let done = (index * CHUNK_BYTES + chunk.len()) as u64;
+        let stage = "Hashing the weights".to_owned();
+        reporter.progress(Progress { stage, done, total: Some(total), unit: ProgressUnit::Bytes });
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,174 @@
+//! Names as people type them, and which of them are safe to turn into a URL or a path.
+
+use super::{Catalogue, ModelRef, SourceError};
+use std::path::{Component, Path, PathBuf};
+
+impl ModelRef {
+    /// What a command line or a text field means.
+    ///
+    /// In this order: nothing or `default`; an id of the catalogue; a file or folder that exists;
+    /// `owner/name`, `owner/name@REVISION`, `owner/name:FILE.gguf` (or the page's address) on the Hub; else a path.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if text.is_empty() || text == "default" {
+            return Self::Default;
+        }
+        if Catalogue::built_in().get(text).is_some() {
+            return Self::Catalogue(text.to_owned());
+        }
+        if Path::new(text).exists() {
+            return Self::Path(PathBuf::from(text));
+        }
+        parse_hub(text).unwrap_or_else(|| Self::Path(PathBuf::from(text)))
+    }
+}
+
+fn parse_hub(text: &str) -> Option<ModelRef> {
+    let text = text.strip_prefix("https://huggingface.co/").unwrap_or(text).trim_end_matches('/');
+    let (before_file, file) = match text.split_once(':') {
+        Some((before, file)) => (before, Some(file)),
+        None => (text, None),
+    };
+    let (repository, revision) = match before_file.split_once('@') {
+        Some((repository, revision)) => (repository, Some(revision.to_owned())),
+        None => (before_file, None),
+    };
+    // `models/tiny.gguf` is a path that does not exist rather than a repository of that name.
+    if repository.to_ascii_lowercase().ends_with(".gguf") || !revision.as_deref().is_none_or(is_revision) {
+        return None;
+    }
+    let repository = file.map_or(repository.to_owned(), |file| format!("{repository}:{file}"));
+    HubName::parse(&repository).ok()?;
+    Some(ModelRef::Hub { repository, revision })
+}
+
+/// A checked name on the Hub: no part of it can leave the cache folder or change a URL's meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HubName {
+    pub(super) owner: String,
+    pub(super) name: String,
+    /// One GGUF file of the repository.
+    pub(super) file: Option<String>,
+}
+
+impl HubName {
+    /// Reads `owner/name` or `owner/name:FILE.gguf`.
+    pub(super) fn parse(text: &str) -> Result<Self, SourceError> {
+        let bad = || SourceError::BadHubName { name: text.to_owned() };
+        let (repository, file) = match text.split_once(':') {
+            Some((repository, file)) => (repository, Some(file)),
+            None => (text, None),
+        };
+        let (owner, name) = repository.split_once('/').ok_or_else(bad)?;
+        if !is_name(owner) || !is_name(name) {
+            return Err(bad());
+        }
+        if let Some(file) = file
+            && !(is_gguf(file) && is_plain_path(file))
+        {
+            return Err(bad());
+        }
+        Ok(Self { owner: owner.to_owned(), name: name.to_owned(), file: file.map(str::to_owned) })
+    }
+
+    /// `owner/name`.
+    pub(super) fn repository(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !text.is_empty()
+        && text.len() <= 96
+        && text.chars().all(allowed)
+        && !text.starts_with('.')
+        && !text.contains("--")
+}
+
+/// Whether a branch, tag or commit is one that may name a file below `refs`.
+pub(super) fn is_revision(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '+');
+    text.chars().all(allowed) && is_plain_path(text)
+}
+
+/// Whether this is a relative path that stays below the folder it is joined to.
+pub(super) fn is_plain_path(text: &str) -> bool {
+    !text.is_empty()
+        && !text.contains(['\\', '\0', ':'])
+        && Path::new(text).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Whether a file is a GGUF file by its name.
+pub(super) fn is_gguf(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
+}
+
+/// The file's name without folders and without `.gguf`.
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hub(repository: &str, revision: Option<&str>) -> ModelRef {
+        ModelRef::Hub { repository: repository.into(), revision: revision.map(Into::into) }
+    }
+
+    #[test]
+    fn what_people_type_is_understood() {
+        for (text, meant) in [
+            ("", ModelRef::Default),
+            (" default ", ModelRef::Default),
+            ("smollm2-135m-q4_1", ModelRef::Catalogue("smollm2-135m-q4_1".into())),
+            ("Qwen/Qwen2-0.5B", hub("Qwen/Qwen2-0.5B", None)),
+            ("Qwen/Qwen2-0.5B@refs/pr/1", hub("Qwen/Qwen2-0.5B", Some("refs/pr/1"))),
+            ("o/n@v1:n.Q8_0.gguf", hub("o/n:n.Q8_0.gguf", Some("v1"))),
+            ("https://huggingface.co/o/n/", hub("o/n", None)),
+            ("src", ModelRef::Path("src".into())),
+            ("models/tiny.gguf", ModelRef::Path("models/tiny.gguf".into())),
+            ("/no/such/file", ModelRef::Path("/no/such/file".into())),
+            ("a/b/c", ModelRef::Path("a/b/c".into())),
+            ("../n", ModelRef::Path("../n".into())),
+        ] {
+            assert_eq!(ModelRef::parse(text), meant, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_could_leave_the_cache_are_refused() {
+        for bad in [
+            "n",
+            "o/",
+            "/n",
+            "../n",
+            "o/..",
+            "o/n/x",
+            "o/n:../x.gguf",
+            "o/n:/x.gguf",
+            "o/n:x.bin",
+            "o/n?x",
+            "o--p/n",
+        ] {
+            assert!(HubName::parse(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "../main", "/main", "a\\b", "a b", "a?b"] {
+            assert!(!is_revision(bad), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_parsing_panic_and_hub_names_stay_below_the_cache(text in "[ -~]{0,40}") {
+            if let ModelRef::Hub { repository, revision } = ModelRef::parse(&text) {
+                let name = HubName::parse(&repository).unwrap();
+                prop_assert!(is_plain_path(&name.repository()));
+                prop_assert!(revision.as_deref().is_none_or(is_revision));
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A Hub on this machine: model info, HEAD and GET of files, storage on another origin, ranges, and any fault.
+
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+/// What a client asked.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    /// First byte of the range, 0 without one.
+    pub from_byte: usize,
+    pub token: Option<String>,
+    /// How often this method and path were asked before.
+    pub earlier: usize,
+}
+
+/// What it gets.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// Close the connection after so many bytes of the body.
+    pub break_after: Option<usize>,
+    /// Send nothing more after the body's first bytes, but keep the connection open.
+    pub stall_after: Option<usize>,
+}
+
+impl Reply {
+    pub fn status(status: u16) -> Self {
+        Self { status, ..Self::default() }
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+}
+
+type Override = dyn Fn(&Request, Reply) -> Reply + Send + Sync;
+
+struct State {
+    files: BTreeMap<String, Vec<u8>>,
+    requests: Mutex<Vec<Request>>,
+    storage: Mutex<String>,
+    change: Box<Override>,
+}
+
+pub struct HubServer {
+    pub endpoint: String,
+    state: Arc<State>,
+}
+
+impl HubServer {
+    /// Serves the repository `o/n` with these files.
+    pub fn new(files: &[(&str, &[u8])]) -> Self {
+        Self::with_fault(files, |_, reply| reply)
+    }
+
+    /// The same, but each reply may be changed before it is sent.
+    pub fn with_fault(
+        files: &[(&str, &[u8])],
+        change: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let state = Arc::new(State {
+            files: files.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect(),
+            requests: Mutex::default(),
+            storage: Mutex::default(),
+            change: Box::new(change),
+        });
+        // Another port is another origin, as the Hub's storage is.
+        *state.storage.lock().unwrap() = listen(&state);
+        Self { endpoint: listen(&state), state }
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.state.requests.lock().unwrap().clone()
+    }
+
+    /// The requests for stored content, in order.
+    pub fn storage_requests(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(|request| request.path.starts_with("/storage/")).collect()
+    }
+}
+
+/// The name of a file's blob: sha256 for large files, a hash of git's length for small ones.
+pub fn etag(file: &str, content: &[u8]) -> String {
+    let hash: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+    if is_large(file) { hash } else { hash[..40].to_owned() }
+}
+
+fn is_large(file: &str) -> bool {
+    file.ends_with(".safetensors") || file.ends_with(".gguf")
+}
+
+fn listen(state: &Arc<State>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let state = Arc::clone(state);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let state = Arc::clone(&state);
+            std::thread::spawn(move || serve(&state, stream));
+        }
+    });
+    format!("http://{address}")
+}
+
+fn serve(state: &State, mut stream: TcpStream) {
+    let Some(mut request) = read_request(&stream) else { return };
+    {
+        let mut seen = state.requests.lock().unwrap();
+        let same = |earlier: &&Request| earlier.method == request.method && earlier.path == request.path;
+        request.earlier = seen.iter().filter(same).count();
+        seen.push(request.clone());
+    }
+    let reply = (state.change)(&request, state.reply(&request));
+    // A client that gave up is none of the server's business.
+    let _ = send(&mut stream, &request, &reply);
+}
+
+fn read_request(stream: &TcpStream) -> Option<Request> {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let first = lines.next()?;
+    let mut words = first.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let headers: HashMap<String, String> = lines
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            line.split_once(": ").map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+        })
+        .collect();
+    let from_byte = headers
+        .get("range")
+        .map_or(0, |range| range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap());
+    let token = headers.get("authorization").cloned();
+    Some(Request { method, path, from_byte, token, earlier: 0 })
+}
+
+impl State {
+    fn reply(&self, request: &Request) -> Reply {
+        let file_prefix = format!("/o/n/resolve/{COMMIT}/");
+        if request.path.starts_with("/api/models/o/n/revision/") {
+            let siblings: Vec<String> =
+                self.files.keys().map(|file| format!(r#"{{"rfilename":"{file}"}}"#)).collect();
+            let body = format!(r#"{{"id":"o/n","sha":"{COMMIT}","siblings":[{}]}}"#, siblings.join(","));
+            return Reply::status(200).with("content-type", "application/json").body(body);
+        }
+        if let Some(hash) = request.path.strip_prefix("/storage/") {
+            let content = self.files.iter().find(|(file, content)| etag(file, content) == hash).unwrap().1;
+            return ranged(content, request.from_byte);
+        }
+        match request.path.strip_prefix(&file_prefix).and_then(|file| self.files.get_key_value(file)) {
+            Some((file, content)) if is_large(file) => Reply::status(302)
+                .with(
+                    "location",
+                    &format!("{}/storage/{}", self.storage.lock().unwrap(), etag(file, content)),
+                )
+                .with("x-repo-commit", COMMIT)
+                .with("etag", "\"of-the-pointer\"")
+                .with("x-linked-etag", &format!("\"{}\"", etag(file, content)))
+                .with("x-linked-size", &content.len().to_string()),
+            Some((file, content)) => ranged(content, request.from_byte)
+                .with("x-repo-commit", COMMIT)
+                .with("etag", &format!("\"{}\"", etag(file, content))),
+            None => Reply::status(404).with("x-error-code", "EntryNotFound"),
+        }
+    }
+}
+
+fn ranged(content: &[u8], from_byte: usize) -> Reply {
+    if from_byte == 0 {
+        return Reply::status(200).body(content);
+    }
+    if from_byte >= content.len() {
+        return Reply::status(416);
+    }
+    let range = format!("bytes {from_byte}-{}/{}", content.len() - 1, content.len());
+    Reply::status(206).with("content-range", &range).body(&content[from_byte..])
+}
+
+fn send(stream: &mut TcpStream, request: &Request, reply: &Reply) -> std::io::Result<()> {
+    let mut head = format!("HTTP/1.1 {} Status\r\nconnection: close\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("content-length: {}\r\n\r\n", reply.body.len());
+    stream.write_all(head.as_bytes())?;
+    if request.method == "HEAD" {
+        return Ok(());
+    }
+    let end = reply.break_after.or(reply.stall_after).unwrap_or(reply.body.len());
+    stream.write_all(&reply.body[..end])?;
+    stream.flush()?;
+    if reply.stall_after.is_some() {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! Invariants of the kernel and of a capture, on random inputs.
+
+mod common;
+
+use candle_core::{Device, Tensor};
+use common::{capture, max_difference, pattern, tiny};
+use proptest::prelude::*;
+use sinkscope::analysis::{Analysis, AnalysisOptions};
+use sinkscope::attention::{
+    AttentionCall, AttentionInput, Causal, Geometry, LocalWindow, Observer, ScoreRule, VisibilityRule,
+    WeightBlock, attend, attend_slices, attend_with_candle_ops,
+};
+use sinkscope::capture::{MASKED, plain_prefill};
+use sinkscope::progress::CancelToken;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// One layer's random inputs.
+#[derive(Debug, Clone)]
+struct Case {
+    geometry: Geometry,
+    score: ScoreRule,
+    queries: usize,
+    first_query: usize,
+    rule: Rule,
+    q: Vec<f64>,
+    k: Vec<f64>,
+    v: Vec<f64>,
+}
+
+/// The visibility rules under test; `Pinned` has gaps, as eviction has.
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    Causal,
+    Window(usize),
+    Pinned { pins: usize, recent: usize },
+}
+
+impl VisibilityRule for Rule {
+    fn visible(&self, query: usize, ranges: &mut Vec<Range<usize>>) {
+        match *self {
+            Self::Causal => Causal.visible(query, ranges),
+            Self::Window(width) => LocalWindow { width }.visible(query, ranges),
+            Self::Pinned { pins, recent } => {
+                let recent = (query + 1).saturating_sub(recent);
+                if recent <= pins {
+                    ranges.push(0..query + 1);
+                } else {
+                    ranges.push(0..pins);
+                    ranges.push(recent..query + 1);
+                }
+            }
+        }
+    }
+}
+
+fn rules() -> impl Strategy<Value = Rule> {
+    prop_oneof![
+        Just(Rule::Causal),
+        (1_usize..40).prop_map(Rule::Window),
+        (1_usize..5, 1_usize..40).prop_map(|(pins, recent)| Rule::Pinned { pins, recent }),
+    ]
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let shape =
+        (1_usize..4, 1_usize..4, prop_oneof![Just(2_usize), Just(8), Just(12)], 1_usize..150, 0_usize..50);
+    (shape, rules(), prop_oneof![Just(None), Just(Some(5.0))], any::<u64>()).prop_map(
+        |((kv_heads, group, head_dim, queries, first_query), rule, softcap, seed)| {
+            let geometry = Geometry { heads: kv_heads * group, kv_heads, head_dim };
+            let mut state = seed | 1;
+            let mut random = |count: usize| -> Vec<f64> {
+                let next = || {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    (state >> 33) as f64 / f64::from(1_u32 << 31) * 6.0 - 3.0
+                };
+                std::iter::repeat_with(next).take(count).collect()
+            };
+            let keys = first_query + queries;
+            Case {
+                score: ScoreRule { scale: 1.0 / (head_dim as f64).sqrt(), softcap },
+                q: random(queries * geometry.heads * head_dim),
+                k: random(keys * kv_heads * head_dim),
+                v: random(keys * kv_heads * head_dim),
+                geometry,
+                queries,
+                first_query,
+                rule,
+            }
+        },
+    )
+}
+
+impl Case {
+    /// Weights `[heads, queries, keys]` and context `[queries, heads, head_dim]`, one cell at a time.
+    fn reference(&self) -> (Vec<f64>, Vec<f64>) {
+        let Geometry { heads, kv_heads, head_dim } = self.geometry;
+        let keys = self.first_query + self.queries;
+        let mut weights = vec![0.0; heads * self.queries * keys];
+        let mut context = vec![0.0; self.q.len()];
+        for head in 0..heads {
+            let kv_head = head / (heads / kv_heads);
+            for query in 0..self.queries {
+                let mut ranges = Vec::new();
+                self.rule.visible(self.first_query + query, &mut ranges);
+                let seen: Vec<usize> = ranges.into_iter().flatten().collect();
+                let scores = seen.iter().map(|key| {
+                    let dot: f64 = (0..head_dim)
+                        .map(|d| {
+                            self.q[(query * heads + head) * head_dim + d]
+                                * self.k[(key * kv_heads + kv_head) * head_dim + d]
+                        })
+                        .sum();
+                    let score = dot * self.score.scale;
+                    self.score.softcap.map_or(score, |cap| cap * (score / cap).tanh()).exp()
+                });
+                let scores: Vec<f64> = scores.collect();
+                let sum: f64 = scores.iter().sum();
+                for (key, score) in seen.iter().zip(scores) {
+                    let weight = score / sum;
+                    weights[(head * self.queries + query) * keys + key] = weight;
+                    for d in 0..head_dim {
+                        context[(query * heads + head) * head_dim + d] +=
+                            weight * self.v[(key * kv_heads + kv_head) * head_dim + d];
+                    }
+                }
+            }
+        }
+        (weights, context)
+    }
+
+    fn tensors(&self) -> (Tensor, Tensor, Tensor) {
+        let Geometry { heads, kv_heads, head_dim } = self.geometry;
+        let tensor = |values: &[f64], rows: usize, heads: usize| {
+            let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
+            Tensor::from_vec(values, (rows, heads, head_dim), &Device::Cpu).expect("a tensor")
+        };
+        let keys = self.first_query + self.queries;
+        (
+            tensor(&self.q, self.queries, heads),
+            tensor(&self.k, keys, kv_heads),
+            tensor(&self.v, keys, kv_heads),
+        )
+    }
+}
+
+/// Keeps every weight that it is shown, `[heads, queries, keys]`.
+struct KeepAll {
+    queries: usize,
+    first_query: usize,
+    weights: Mutex<Vec<f64>>,
+}
+
+impl Observer<f64> for KeepAll {
+    fn observe(&self, block: &WeightBlock<'_, f64>) {
+        let keys = self.first_query + self.queries;
+        let mut kept = self.weights.lock().expect("no panic");
+        for (query, weights, _, _) in block.rows() {
+            let at = (block.head * self.queries + query - self.first_query) * keys;
+            for (first_column, range) in block.columns.ranges() {
+                for (column, key) in (*first_column..).zip(range.clone()) {
+                    kept[at + key] = weights[column];
+                }
+            }
+        }
+    }
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_kernel_equals_a_loop_over_cells(case in cases()) {
+        let (weights, context) = case.reference();
+        let keep = KeepAll {
+            queries: case.queries,
+            first_query: case.first_query,
+            weights: Mutex::new(vec![0.0; weights.len()]),
+        };
+        let (geometry, score) = (case.geometry, case.score);
+        let input = AttentionInput { q: &case.q, k: &case.k, v: &case.v, geometry, score, first_query: case.first_query };
+        let (ours, rows) = attend_slices(&input, &case.rule, &[&keep], &CancelToken::new()).expect("not cancelled");
+        let kept = keep.weights.into_inner().expect("no panic");
+        prop_assert!(largest_difference(&ours, &context) < 1e-12);
+        prop_assert!(largest_difference(&kept, &weights) < 1e-13);
+
+        // Nothing above the diagonal, every row sums to one, and the entropy is the weights' own.
+        let keys = case.first_query + case.queries;
+        for (row, weights) in kept.chunks_exact(keys).enumerate() {
+            let query = case.first_query + row % case.queries;
+            prop_assert!(weights[query + 1..].iter().all(|&weight| weight == 0.0));
+            prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-13);
+            let entropy: f64 = weights.iter().filter(|w| **w > 0.0).map(|w| -w * w.ln()).sum();
+            prop_assert!((entropy - rows.entropy_nats[row]).abs() < 1e-11);
+        }
+    }
+
+    #[test]
+    fn candle_ops_for_devices_equal_the_cpu_kernel(case in cases(), delta in 0_usize..20) {
+        let (q, k, v) = case.tensors();
+        let (geometry, score) = (case.geometry, case.score);
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0 };
+        let cpu = attend(&call, Some(delta), &CancelToken::new()).expect("runs");
+        let ops = attend_with_candle_ops(&call, Some(delta), &CancelToken::new()).expect("runs");
+        let flat = |t: &Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("f32");
+        prop_assert!(max_difference(&flat(&cpu.context), &flat(&ops.context)) < 1e-5);
+        let (cpu, ops) = (cpu.statistics.expect("observed"), ops.statistics.expect("observed"));
+        prop_assert!(max_difference(&cpu.lse, &ops.lse) < 1e-5);
+        prop_assert!(max_difference(&cpu.entropy_nats, &ops.entropy_nats) < 1e-4);
+        prop_assert!(max_difference(&cpu.column_sums, &ops.column_sums) < 1e-4);
+        prop_assert!(max_difference(&cpu.far_column_sums, &ops.far_column_sums) < 1e-4);
+        prop_assert_eq!((cpu.checks.causal_leak, ops.checks.causal_leak), (0.0, 0.0));
+        prop_assert_eq!((cpu.checks.nan_count, ops.checks.nan_count), (0, 0));
+    }
+
+    #[test]
+    fn column_sums_are_the_sums_of_the_weights(case in cases(), delta in 0_usize..20) {
+        let (weights, _) = case.reference();
+        let (q, k, v) = case.tensors();
+        let (geometry, score) = (case.geometry, case.score);
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0 };
+        let ours = attend(&call, Some(delta), &CancelToken::new()).expect("runs").statistics.expect("observed");
+        let keys = case.first_query + case.queries;
+        let (mut all, mut far) = (vec![0.0_f32; geometry.heads * keys], vec![0.0_f32; geometry.heads * keys]);
+        for (row, weights) in weights.chunks_exact(keys).enumerate() {
+            let (head, query) = (row / case.queries, case.first_query + row % case.queries);
+            for (key, &weight) in weights.iter().enumerate() {
+                all[head * keys + key] += weight as f32;
+                if query >= key + delta {
+                    far[head * keys + key] += weight as f32;
+                }
+            }
+        }
+        prop_assert!(max_difference(&ours.column_sums, &all) < 1e-4);
+        prop_assert!(max_difference(&ours.far_column_sums, &far) < 1e-4);
+    }
+
+    #[test]
+    fn a_tile_shows_the_largest_weight_of_each_cell(
+        ids in proptest::collection::vec(8_u32..320, 2..90),
+        corner in (0_usize..60, 0_usize..60),
+        size in (1_usize..60, 1_usize..60),
+        max_side in 1_usize..40,
+    ) {
+        let capture = capture(&tiny("llama"), &ids);
+        let n = capture.len();
+        let (rows, keys) = (corner.0..corner.0 + size.0, corner.1..corner.1 + size.1);
+        let tile = capture.pattern_tile(1, 2, rows, keys, max_side, &CancelToken::new()).expect("not cancelled");
+        prop_assert!(tile.width <= max_side && tile.height <= max_side);
+        for row in 0..tile.height {
+            for column in 0..tile.width {
+                let queries = tile.rows.start + row * tile.pool..(tile.rows.start + (row + 1) * tile.pool).min(tile.rows.end);
+                let mut largest = MASKED;
+                for query in queries {
+                    let first = tile.keys.start + column * tile.pool;
+                    for key in first..(first + tile.pool).min(tile.keys.end) {
+                        largest = largest.max(capture.weight(1, 2, query, key).unwrap_or(MASKED));
+                        prop_assert_eq!(capture.weight(1, 2, query, key).is_some(), key <= query && query < n);
+                    }
+                }
+                prop_assert!((tile.values[row * tile.width + column] - largest).abs() < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn a_later_token_changes_no_earlier_row(
+        ids in proptest::collection::vec(8_u32..320, 2..80),
+        at in any::<prop::sample::Index>(),
+        other in 8_u32..320,
+    ) {
+        let model = tiny("llama");
+        let at = at.index(ids.len());
+        let mut edited = ids.clone();
+        edited[at] = other;
+        let (before, after) = (capture(&model, &ids), capture(&model, &edited));
+        let n = ids.len();
+        for layer in 0..3 {
+            for head in 0..4 {
+                prop_assert_eq!(&pattern(&before, layer, head)[..at * n], &pattern(&after, layer, head)[..at * n]);
+            }
+        }
+        prop_assert_eq!(&before.nll_nats[..at.saturating_sub(1)], &after.nll_nats[..at.saturating_sub(1)]);
+    }
+
+    #[test]
+    fn one_repeated_token_flags_nothing(id in 8_u32..320, n in 51_usize..120) {
+        let capture = capture(&tiny("llama"), &vec![id; n]);
+        let analysis = Analysis::of(&capture, AnalysisOptions::default());
+        prop_assert!(analysis.detection.tested);
+        prop_assert_eq!(analysis.detection.flagged, Vec::<usize>::new());
+    }
+}
+
+#[test]
+fn recording_changes_no_number() {
+    let model = tiny("llama");
+    let ids: Vec<u32> = (0..200).map(|i| (i * 37 + 11) % 312 + 8).collect();
+    let observed = capture(&model, &ids);
+    let (plain, _) = plain_prefill(&model.decoder, &ids, &CancelToken::new()).expect("it runs");
+    assert_eq!(observed.nll_nats, plain);
+}
+
+#[test]
+fn a_nan_is_counted_named_and_kept_out_of_the_sums() {
+    let geometry = Geometry { heads: 2, kv_heads: 1, head_dim: 4 };
+    let mut q = vec![0.5_f32; 8 * 2 * 4];
+    q[(5 * 2 + 1) * 4] = f32::NAN;
+    let tensor =
+        |values: Vec<f32>, heads| Tensor::from_vec(values, (8, heads, 4), &Device::Cpu).expect("a tensor");
+    let (q, k) = (tensor(q, 2), tensor(vec![0.25; 8 * 4], 1));
+    let score = ScoreRule { scale: 0.5, softcap: None };
+    let call =
+        AttentionCall { q: &q, k: &k, v: &k, geometry, score, rule: &Causal, first_query: 0, layer: 7 };
+    for run in [attend, attend_with_candle_ops] {
+        let seen = run(&call, Some(2), &CancelToken::new()).expect("runs").statistics.expect("observed");
+        assert_eq!((seen.checks.nan_count, seen.checks.first_nan), (1, Some((7, 1, 5))));
+        assert!(seen.column_sums.iter().chain(&seen.far_column_sums).all(|sum| sum.is_finite()));
+        let clean: f32 = seen.column_sums[..8].iter().sum();
+        let dirty: f32 = seen.column_sums[8..].iter().sum();
+        assert!((clean - 8.0).abs() < 1e-5 && (dirty - 7.0).abs() < 1e-5);
+    }
+}
