@@ -158,9 +158,9 @@ pub struct SpecialColors {
 
 impl SpecialColors {
     /// For a light background.
-    pub const LIGHT: Self = Self { masked: [233, 235, 240], zero: [126, 126, 126], nan: [0, 229, 255] };
+    pub const LIGHT: Self = Self { masked: [233, 235, 240], zero: [0, 112, 56], nan: [0, 229, 255] };
     /// For a dark background.
-    pub const DARK: Self = Self { masked: [40, 44, 54], zero: [126, 126, 126], nan: [0, 229, 255] };
+    pub const DARK: Self = Self { masked: [40, 44, 54], zero: [0, 112, 56], nan: [0, 229, 255] };
 
     /// For a dark or a light background.
     #[must_use]

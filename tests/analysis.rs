@@ -145,7 +145,7 @@ proptest! {
         prop_assert!(!analysis.detection.tested);
         prop_assert!(analysis.detection.flagged.is_empty() && analysis.sinks.is_empty());
         prop_assert!(analysis.detection.z.iter().all(Option::is_none));
-        prop_assert_eq!(analysis.not_tested().as_deref(), Some("Not tested: needs 51 tokens"));
+        prop_assert_eq!(analysis.not_tested(), Some("Not tested: needs 51 tokens".to_owned()));
         // The evidence is there all the same.
         prop_assert_eq!(analysis.evidence(), [0]);
         prop_assert!(analysis.alpha[0] > Some(0.9) && analysis.sink_rate[0] > 0.99);

@@ -166,11 +166,14 @@ impl<'a, T: Real> Block<'a, T> {
         let (width, softcap) = (self.columns.width(), self.input.score.softcap.map(T::of));
         let stacked = self.input.geometry.group() * self.rows.len();
         let rows = scratch.scores[..stacked * width].chunks_exact_mut(width);
-        vectorized(|| {
-            for (row, visible) in rows.zip(self.visible.iter().cycle()) {
-                summaries.push(softmax_row(row, visible, softcap));
-            }
-        });
+        vectorized(
+            #[inline(always)]
+            || {
+                for (row, visible) in rows.zip(self.visible.iter().cycle()) {
+                    summaries.push(softmax_row(row, visible, softcap));
+                }
+            },
+        );
     }
 
     fn observe(

@@ -72,20 +72,23 @@ impl<T: Real> Observer<T> for ColumnSums {
     fn observe(&self, block: &WeightBlock<'_, T>) {
         let width = block.columns.width();
         let (mut near, mut far) = (vec![T::zero(); width], vec![T::zero(); width]);
-        vectorized(|| {
-            for (query, weights, visible, finite) in block.rows() {
-                if !finite {
-                    continue;
+        vectorized(
+            #[inline(always)]
+            || {
+                for (query, weights, visible, finite) in block.rows() {
+                    if !finite {
+                        continue;
+                    }
+                    // Keys up to `query − Δ` are far.
+                    let far_end = block.columns.columns_below((query + 1).saturating_sub(self.far_delta));
+                    for range in visible {
+                        let middle = far_end.clamp(range.start, range.end);
+                        add(&mut far[range.start..middle], &weights[range.start..middle]);
+                        add(&mut near[middle..range.end], &weights[middle..range.end]);
+                    }
                 }
-                // Keys up to `query − Δ` are far.
-                let far_end = block.columns.columns_below((query + 1).saturating_sub(self.far_delta));
-                for range in visible {
-                    let middle = far_end.clamp(range.start, range.end);
-                    add(&mut far[range.start..middle], &weights[range.start..middle]);
-                    add(&mut near[middle..range.end], &weights[middle..range.end]);
-                }
-            }
-        });
+            },
+        );
         let mut sums = self.heads[block.head].lock().unwrap_or_else(PoisonError::into_inner);
         for (first_column, keys) in block.columns.ranges() {
             for (key, column) in keys.clone().zip(*first_column..) {
@@ -133,7 +136,10 @@ impl<T: Real> Observer<T> for RowChecks {
                 found.first_nan.get_or_insert((self.layer, block.head, query));
                 continue;
             }
-            let sum: T = vectorized(|| visible.iter().map(|range| lane_sum(&weights[range.clone()])).sum());
+            let sum: T = vectorized(
+                #[inline(always)]
+                || visible.iter().map(|range| lane_sum(&weights[range.clone()])).sum(),
+            );
             found.max_row_sum_error = found.max_row_sum_error.max((sum.wide() - 1.0).abs());
             let future = block.columns.columns_below(query + 1)..weights.len();
             for range in masked(visible, weights.len()).chain([future]) {

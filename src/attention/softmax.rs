@@ -67,18 +67,21 @@ pub(crate) fn exp_shifted_row<T: Real>(scores: &mut [T], lse: T, softcap: Option
 
 /// `ln Σ exp(x)` of a row.
 pub(crate) fn log_sum_exp(row: &[f32]) -> f32 {
-    vectorized(|| {
-        let max = max_of(row);
-        let mut lanes = [0.0_f32; LANES];
-        let (chunks, rest) = row.as_chunks::<LANES>();
-        for chunk in chunks {
-            for (lane, x) in lanes.iter_mut().zip(chunk) {
-                *lane += (x - max).exp_nonpositive();
+    vectorized(
+        #[inline(always)]
+        || {
+            let max = max_of(row);
+            let mut lanes = [0.0_f32; LANES];
+            let (chunks, rest) = row.as_chunks::<LANES>();
+            for chunk in chunks {
+                for (lane, x) in lanes.iter_mut().zip(chunk) {
+                    *lane += (x - max).exp_nonpositive();
+                }
             }
-        }
-        let rest = rest.iter().map(|x| (x - max).exp_nonpositive());
-        max + lanes.into_iter().chain(rest).sum::<f32>().ln()
-    })
+            let rest = rest.iter().map(|x| (x - max).exp_nonpositive());
+            max + lanes.into_iter().chain(rest).sum::<f32>().ln()
+        },
+    )
 }
 
 #[inline(always)]

@@ -117,11 +117,14 @@ impl Capture {
             MatrixRef::rows(&q, rows.len(), dim, dim),
             MatrixRef::rows(k, keys.len(), dim, kv_heads * dim).transposed(),
         );
-        vectorized(|| {
-            for (weights, row) in weights.chunks_exact_mut(keys.len()).zip(rows) {
-                exp_shifted_row(weights, captured.lse[head * self.tokens.len() + row], softcap);
-            }
-        });
+        vectorized(
+            #[inline(always)]
+            || {
+                for (weights, row) in weights.chunks_exact_mut(keys.len()).zip(rows) {
+                    exp_shifted_row(weights, captured.lse[head * self.tokens.len() + row], softcap);
+                }
+            },
+        );
         weights
     }
 }

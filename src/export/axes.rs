@@ -5,17 +5,16 @@ use super::theme::Palette;
 use crate::color::{ColorTable, ScaleKind};
 
 /// Font size of titles, in points.
-pub const TITLE_SIZE: f32 = 13.0;
+pub(super) const TITLE_SIZE: f32 = 13.0;
 /// Font size of axis titles and notes.
-pub const NOTE_SIZE: f32 = 9.5;
+pub(super) const NOTE_SIZE: f32 = 9.5;
 /// Font size of tick labels.
-pub const TICK_SIZE: f32 = 8.5;
+pub(super) const TICK_SIZE: f32 = 8.5;
 /// Font size of token labels.
-pub const TOKEN_SIZE: f32 = 8.0;
+pub(super) const TOKEN_SIZE: f32 = 8.0;
 
 /// A number with three significant digits, in powers of ten where it is very small or large.
-#[must_use]
-pub fn compact(value: f64) -> String {
+pub(super) fn compact(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { "n/a".to_owned() };
@@ -34,8 +33,7 @@ pub fn compact(value: f64) -> String {
 }
 
 /// The smallest of 1, 2, 5, 10, 20, 50, … that is at least `least`.
-#[must_use]
-pub fn nice_step(least: f32) -> usize {
+pub(super) fn nice_step(least: f32) -> usize {
     let mut decade = 1;
     loop {
         for step in [decade, 2 * decade, 5 * decade] {
@@ -49,8 +47,7 @@ pub fn nice_step(least: f32) -> usize {
 
 /// Which of `n` positions get a label when they lie `spacing` points apart and a label takes
 /// `room` points: the wanted ones first, as far as they fit, then every so-many-th. Ascending.
-#[must_use]
-pub fn thinned(n: usize, spacing: f32, room: f32, wanted: &[usize]) -> Vec<usize> {
+pub(super) fn thinned(n: usize, spacing: f32, room: f32, wanted: &[usize]) -> Vec<usize> {
     let step = nice_step(room / spacing.max(f32::MIN_POSITIVE));
     let mut chosen: Vec<usize> = Vec::new();
     for index in wanted.iter().copied().chain((0..n).step_by(step)).filter(|&index| index < n) {
@@ -64,21 +61,22 @@ pub fn thinned(n: usize, spacing: f32, room: f32, wanted: &[usize]) -> Vec<usize
 }
 
 /// Title and note at the top left of a picture.
-pub fn heading(drawing: &mut Drawing, palette: &Palette, x: f32, title: &str, note: &str) {
+pub(super) fn heading(drawing: &mut Drawing, palette: &Palette, x: f32, title: &str, note: &str) {
     drawing.text(Label::new(x, 22.0, TITLE_SIZE, palette.ink, title));
     drawing.text(Label::new(x, 37.0, NOTE_SIZE, palette.soft, note));
 }
 
-/// Weights that a colour bar labels, with their positions 0…1: the ends, and ticks clear of them.
-#[must_use]
-pub fn bar_ticks(table: &ColorTable) -> Vec<(f32, String)> {
+/// Values that a colour bar labels, with their positions 0…1: the ends, and ticks clear of them.
+/// `clipped` says that smaller values than the scale's lowest exist and share its colour.
+fn bar_ticks(table: &ColorTable, clipped: bool) -> Vec<(f32, String)> {
     let scale = table.scale();
     let ends = [(0.0, scale.min()), (1.0, scale.max)];
     let inner = scale.ticks().into_iter().map(|weight| (scale.position(weight), weight));
     let inner = inner.filter(|(position, _)| (0.07..0.93).contains(position));
     let mut ticks: Vec<(f32, f32)> = ends.into_iter().chain(inner).collect();
     ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let below = |position: f32| if position == 0.0 && scale.kind == ScaleKind::Log { "≤ " } else { "" };
+    let clipped = clipped && scale.kind == ScaleKind::Log;
+    let below = |position: f32| if position == 0.0 && clipped { "≤ " } else { "" };
     ticks
         .into_iter()
         .map(|(position, weight)| {
@@ -90,13 +88,19 @@ pub fn bar_ticks(table: &ColorTable) -> Vec<(f32, String)> {
 }
 
 /// A colour bar from bottom to top, its title to the right, reading upwards.
-pub fn color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, table: &ColorTable, title: &str) {
+pub(super) fn color_bar(
+    drawing: &mut Drawing,
+    palette: &Palette,
+    area: Area,
+    table: &ColorTable,
+    title: &str,
+) {
     const STEPS: usize = 256;
     let pixels = (0..STEPS).rev().map(|step| table.at(step as f32 / 255.0)).collect();
     drawing.image(Raster { area, width: 1, height: STEPS, pixels });
     drawing.frame(area, palette.line, 0.5);
     let mut widest = 0.0f32;
-    for (position, text) in bar_ticks(table) {
+    for (position, text) in bar_ticks(table, true) {
         let y = area.bottom() - position * area.height;
         drawing.line((area.right(), y), (area.right() + 3.0, y), palette.line, 0.5);
         widest = widest.max(text_width(&text, TICK_SIZE, Face::Sans));
@@ -108,14 +112,20 @@ pub fn color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, table: &C
 }
 
 /// A colour bar from left to right, its title above.
-pub fn flat_color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, table: &ColorTable, title: &str) {
+pub(super) fn flat_color_bar(
+    drawing: &mut Drawing,
+    palette: &Palette,
+    area: Area,
+    table: &ColorTable,
+    title: &str,
+) {
     const STEPS: usize = 256;
     let pixels = (0..STEPS).map(|step| table.at(step as f32 / 255.0)).collect();
     drawing.text(Label::new(area.x, area.y - 5.0, NOTE_SIZE, palette.soft, title));
     drawing.image(Raster { area, width: STEPS, height: 1, pixels });
     drawing.frame(area, palette.line, 0.5);
     let mut free_from = f32::MIN;
-    for (position, text) in bar_ticks(table) {
+    for (position, text) in bar_ticks(table, false) {
         let x = area.x + position * area.width;
         drawing.line((x, area.bottom()), (x, area.bottom() + 3.0), palette.line, 0.5);
         let half = text_width(&text, TICK_SIZE, Face::Sans) / 2.0;
@@ -129,17 +139,19 @@ pub fn flat_color_bar(drawing: &mut Drawing, palette: &Palette, area: Area, tabl
 
 /// What a patch of a legend looks like.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Patch {
+pub(super) enum Patch {
     /// Filled.
     Fill([u8; 3]),
     /// Hatched, for what has no value.
     Hatch,
     /// Framed, nothing inside.
     Frame([u8; 3]),
+    /// A dashed line.
+    Dash,
 }
 
 /// A row of patches with their meaning, from left to right.
-pub fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, entries: &[(Patch, &str)]) {
+pub(super) fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, entries: &[(Patch, &str)]) {
     let mut left = x;
     for (patch, meaning) in entries {
         let area = Area::new(left, y, 9.0, 9.0);
@@ -153,6 +165,7 @@ pub fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, entries:
                 drawing.frame(area, palette.line, 0.5);
             }
             Patch::Frame(color) => drawing.frame(area, *color, 1.5),
+            Patch::Dash => drawing.dashed((left - 4.0, y + 4.5), (left + 9.0, y + 4.5), palette.ink, 1.0),
         }
         drawing.text(Label::new(left + 13.0, y + 7.5, TICK_SIZE, palette.soft, *meaning));
         left += 13.0 + text_width(meaning, TICK_SIZE, Face::Sans) + 16.0;
@@ -160,8 +173,7 @@ pub fn legend(drawing: &mut Drawing, palette: &Palette, x: f32, y: f32, entries:
 }
 
 /// The legend's entries for cells without a weight.
-#[must_use]
-pub fn special_entries(palette: &Palette) -> [(Patch, &'static str); 3] {
+pub(super) fn special_entries(palette: &Palette) -> [(Patch, &'static str); 3] {
     [
         (Patch::Fill(palette.special.masked), "query can't see the key"),
         (Patch::Fill(palette.special.zero), "exactly 0"),
@@ -202,7 +214,8 @@ mod tests {
     #[test]
     fn a_bar_names_what_lies_below_its_floor() {
         let table = ColorTable::new(ColorScale::default(), ColorMap::Magma, SpecialColors::LIGHT);
-        let texts: Vec<String> = bar_ticks(&table).into_iter().map(|tick| tick.1).collect();
-        assert_eq!(texts, ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]);
+        let texts = |clipped| bar_ticks(&table, clipped).into_iter().map(|tick| tick.1).collect::<Vec<_>>();
+        assert_eq!(texts(true), ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(texts(false)[0], "0.0001", "unless nothing does");
     }
 }

@@ -213,13 +213,26 @@ impl Drawing {
     }
 }
 
-/// Width of a text in points, near enough to place it: both bundled faces are close to 0.6 em
-/// (the monospaced one exactly 0.602), wide scripts and emoji take two columns.
-#[must_use]
-pub fn text_width(text: &str, size: f32, face: Face) -> f32 {
-    let columns: usize = text.chars().map(columns).sum();
-    let em_per_column = if face == Face::Mono { 0.602 } else { 0.52 };
-    columns as f32 * size * em_per_column
+/// Width of a text in points, near enough to place it: the monospaced face is 0.602 em a column, of
+/// the other one the widths of typical letters are known; wide scripts and emoji take two columns.
+pub(super) fn text_width(text: &str, size: f32, face: Face) -> f32 {
+    let width: f32 = match face {
+        Face::Mono => text.chars().map(|c| 0.602 * columns(c) as f32).sum(),
+        Face::Sans => text.chars().map(sans_width).sum(),
+    };
+    width * size
+}
+
+/// Width of a character of the sans face, in em.
+fn sans_width(c: char) -> f32 {
+    match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | ':' | '|' | '\'' | '·' | '(' | ')' => {
+            0.27
+        }
+        'm' | 'w' | 'M' | 'W' | '—' | '%' | '@' => 0.83,
+        'A'..='Z' => 0.64,
+        c => 0.53 * columns(c) as f32,
+    }
 }
 
 fn columns(c: char) -> usize {
@@ -230,8 +243,7 @@ fn columns(c: char) -> usize {
 }
 
 /// A text of at most `max_chars` characters, the last one an ellipsis where it was cut.
-#[must_use]
-pub fn shortened(text: &str, max_chars: usize) -> String {
+pub(super) fn shortened(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text.to_owned();
     }

@@ -9,6 +9,8 @@ use resvg::usvg;
 /// Largest side of a PNG, in pixels.
 pub const MAX_SIDE_PX: f32 = 16_384.0;
 
+const POINTS_PER_METER: f32 = 72.0 / 0.0254;
+
 /// Rasterises a drawing at a number of pixels per point. Returns the file's bytes and what a reader
 /// should know of them (missing glyphs), one line each.
 ///
@@ -20,13 +22,37 @@ pub fn encode(drawing: &Drawing, pixels_per_point: f32) -> Result<(Vec<u8>, Vec<
     for run in drawing.items.chunk_by(|a, b| is_image(a) == is_image(b)) {
         canvas.draw(drawing, run)?;
     }
-    let bytes = canvas.pixmap.encode_png().map_err(|error| ExportError::Raster(error.to_string()))?;
+    let bytes = encode_opaque(&canvas.pixmap, Some(pixels_per_point))?;
     Ok((bytes, canvas.fonts.notices()))
+}
+
+/// Opaque pixels as a PNG without an alpha channel, with its print size where that is known.
+fn encode_opaque(pixmap: &Pixmap, pixels_per_point: Option<f32>) -> Result<Vec<u8>, ExportError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    if let Some(pixels_per_point) = pixels_per_point {
+        let pixels_per_meter = (pixels_per_point * POINTS_PER_METER).round() as u32;
+        encoder.set_pixel_dims(Some(png::PixelDimensions {
+            xppu: pixels_per_meter,
+            yppu: pixels_per_meter,
+            unit: png::Unit::Meter,
+        }));
+    }
+    // Premultiplied and plain colours are the same where everything is opaque.
+    let rgb: Vec<u8> = pixmap.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
+    let write = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(&rgb)?;
+        writer.finish()
+    });
+    write.map_err(|error| ExportError::Raster(error.to_string()))?;
+    Ok(bytes)
 }
 
 /// A heatmap as a PNG of its own, one pixel per cell.
 pub(super) fn encode_raster(raster: &Raster) -> Result<Vec<u8>, ExportError> {
-    pixmap_of(raster)?.encode_png().map_err(|error| ExportError::Raster(error.to_string()))
+    encode_opaque(&pixmap_of(raster)?, None)
 }
 
 fn is_image(item: &Item) -> bool {

@@ -11,28 +11,33 @@ use svg::{Document, Node};
 const SANS: &str = "Ubuntu Light, Ubuntu, Helvetica Neue, Helvetica, Arial, sans-serif";
 const MONO: &str = "Hack, DejaVu Sans Mono, Menlo, Consolas, monospace";
 
+/// Stroke around sans texts in PNGs, in em.
+const HAIRLINE_EM: f32 = 0.03;
+
 /// Writes a drawing as an SVG document.
 ///
 /// # Errors
 /// [`ExportError::Raster`] when a heatmap can't be encoded.
 pub fn document(drawing: &Drawing) -> Result<String, ExportError> {
-    let mut document = sized(drawing).add(element::Title::new(printable(&drawing.title)));
+    let mut document = sized(drawing);
+    document.append(worded("title", &drawing.title));
     let paper = Area::new(0.0, 0.0, drawing.width, drawing.height);
     document.append(fill(paper, drawing.background, 0.0));
     for item in &drawing.items {
         match item {
             Item::Image(raster) => document.append(image(raster)?),
-            vector => append_vector(&mut document, vector),
+            vector => append_vector(&mut document, vector, false),
         }
     }
     Ok(document.to_string())
 }
 
-/// The vector part of some items as a document of the drawing's size, without paper.
+/// The vector part of some items as a document of the drawing's size, without paper. Its sans texts
+/// get a hairline around them: the bundled face is a light one, too light for print.
 pub(super) fn vector_layer<'a>(drawing: &Drawing, items: impl IntoIterator<Item = &'a Item>) -> String {
     let mut document = sized(drawing);
     for item in items {
-        append_vector(&mut document, item);
+        append_vector(&mut document, item, true);
     }
     document.to_string()
 }
@@ -45,7 +50,7 @@ fn sized(drawing: &Drawing) -> Document {
         .set("role", "img")
 }
 
-fn append_vector(document: &mut Document, item: &Item) {
+fn append_vector(document: &mut Document, item: &Item, embolden: bool) {
     match item {
         Item::Fill(area, color, radius) => document.append(fill(*area, *color, *radius)),
         Item::Frame(area, color, width, radius) => {
@@ -62,7 +67,14 @@ fn append_vector(document: &mut Document, item: &Item) {
                 .set("stroke-width", *width);
             document.append(if *dashed { line.set("stroke-dasharray", "5 3") } else { line });
         }
-        Item::Text(label) => document.append(text(label)),
+        Item::Text(label) => {
+            let mut text = text(label);
+            if embolden && label.face == Face::Sans {
+                text.assign("stroke", hex(label.color));
+                text.assign("stroke-width", label.size * HAIRLINE_EM);
+            }
+            document.append(text);
+        }
         Item::Image(_) => {}
     }
 }
@@ -80,23 +92,34 @@ fn rectangle(area: Area, radius: f32) -> element::Rectangle {
     if radius > 0.0 { rectangle.set("rx", rounded(radius)) } else { rectangle }
 }
 
-fn text(label: &Label) -> element::Text {
+/// An element with a text inside, on one line: the crate's own text elements put line breaks around
+/// it, which `xml:space` would keep.
+fn worded(name: &str, text: &str) -> element::Element {
+    let mut element = element::Element::new(name);
+    element.append(svg::node::Text::new(printable(text)));
+    element
+}
+
+fn text(label: &Label) -> element::Element {
     let anchor = match label.anchor {
         Anchor::Start => "start",
         Anchor::Middle => "middle",
         Anchor::End => "end",
     };
     let (x, y) = (rounded(label.x), rounded(label.y));
-    let text = element::Text::new(printable(&label.text))
-        .set("x", x)
-        .set("y", y)
-        .set("font-family", if label.face == Face::Mono { MONO } else { SANS })
-        .set("font-size", rounded(label.size))
-        .set("fill", hex(label.color))
-        .set("text-anchor", anchor)
-        // Token labels are exact: two spaces are two spaces.
-        .set("xml:space", "preserve");
-    if label.upright { text.set("transform", format!("rotate(-90 {x} {y})")) } else { text }
+    let mut text = worded("text", &label.text);
+    text.assign("x", x);
+    text.assign("y", y);
+    text.assign("font-family", if label.face == Face::Mono { MONO } else { SANS });
+    text.assign("font-size", rounded(label.size));
+    text.assign("fill", hex(label.color));
+    text.assign("text-anchor", anchor);
+    // Token labels are exact: two spaces are two spaces.
+    text.assign("xml:space", "preserve");
+    if label.upright {
+        text.assign("transform", format!("rotate(-90 {x} {y})"));
+    }
+    text
 }
 
 fn image(raster: &Raster) -> Result<element::Image, ExportError> {

@@ -72,7 +72,7 @@ impl Theme {
 /// Black or white, whichever reads better on a background (WCAG relative luminance).
 #[must_use]
 pub fn ink_on(background: Rgb) -> Rgb {
-    if luminance(background) > 0.18 { [16, 17, 20] } else { [250, 250, 250] }
+    if luminance(background) > 0.179 { [0, 0, 0] } else { [255, 255, 255] }
 }
 
 fn luminance(color: Rgb) -> f32 {

@@ -1,5 +1,13 @@
-//! Widgets that know nothing of attention: they draw what they are given and say what was clicked.
+//! Widgets that know nothing of attention: they take values, labels and colour tables, and say what
+//! the user did.
 
-pub mod cell_map;
-pub mod controls;
-pub mod token_strip;
+pub mod atlas;
+pub mod axis;
+pub mod cell_colors;
+pub mod color_bar;
+pub mod grid_layout;
+pub mod heatmap;
+mod heatmap_paint;
+pub mod level;
+pub mod pattern_grid;
+pub mod viewport;

@@ -4,46 +4,47 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 /// What a client asked.
 #[derive(Debug, Clone)]
-pub struct Request {
-    pub method: String,
-    pub path: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
     /// First byte of the range, 0 without one.
-    pub from_byte: usize,
-    pub token: Option<String>,
+    pub(crate) from_byte: usize,
+    pub(crate) token: Option<String>,
     /// How often this method and path were asked before.
-    pub earlier: usize,
+    pub(crate) earlier: usize,
 }
 
 /// What it gets.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
     /// Close the connection after so many bytes of the body.
-    pub break_after: Option<usize>,
+    pub(crate) break_after: Option<usize>,
     /// Send nothing more after the body's first bytes, but keep the connection open.
-    pub stall_after: Option<usize>,
+    pub(crate) stall_after: Option<usize>,
 }
 
 impl Reply {
-    pub fn status(status: u16) -> Self {
+    pub(crate) fn status(status: u16) -> Self {
         Self { status, ..Self::default() }
     }
 
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
@@ -58,19 +59,19 @@ struct State {
     change: Box<Override>,
 }
 
-pub struct HubServer {
-    pub endpoint: String,
+pub(crate) struct HubServer {
+    pub(crate) endpoint: String,
     state: Arc<State>,
 }
 
 impl HubServer {
     /// Serves the repository `o/n` with these files.
-    pub fn new(files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         Self::with_fault(files, |_, reply| reply)
     }
 
     /// The same, but each reply may be changed before it is sent.
-    pub fn with_fault(
+    pub(crate) fn with_fault(
         files: &[(&str, &[u8])],
         change: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static,
     ) -> Self {
@@ -85,24 +86,28 @@ impl HubServer {
         Self { endpoint: listen(&state), state }
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.state.requests.lock().unwrap().clone()
     }
 
     /// The requests for stored content, in order.
-    pub fn storage_requests(&self) -> Vec<Request> {
+    pub(crate) fn storage_requests(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.path.starts_with("/storage/")).collect()
     }
 }
 
 /// The name of a file's blob: sha256 for large files, a hash of git's length for small ones.
-pub fn etag(file: &str, content: &[u8]) -> String {
-    let hash: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+pub(crate) fn etag(file: &str, content: &[u8]) -> String {
+    let hash: String = Sha256::digest(content)
+        .iter()
+        .flat_map(|&byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect();
     if is_large(file) { hash } else { hash[..40].to_owned() }
 }
 
 fn is_large(file: &str) -> bool {
-    file.ends_with(".safetensors") || file.ends_with(".gguf")
+    Path::new(file).extension().is_some_and(|extension| extension == "safetensors" || extension == "gguf")
 }
 
 fn listen(state: &Arc<State>) -> String {
@@ -162,7 +167,8 @@ impl State {
             let content = self.files.iter().find(|(file, content)| etag(file, content) == hash).unwrap().1;
             return ranged(content, request.from_byte);
         }
-        match request.path.strip_prefix(&file_prefix).and_then(|file| self.files.get_key_value(file)) {
+        let path = request.path.trim_start_matches("/api/resolve-cache").trim_end_matches("?etag=1");
+        match path.strip_prefix(&file_prefix).and_then(|file| self.files.get_key_value(file)) {
             Some((file, content)) if is_large(file) => Reply::status(302)
                 .with(
                     "location",
@@ -172,6 +178,10 @@ impl State {
                 .with("etag", "\"of-the-pointer\"")
                 .with("x-linked-etag", &format!("\"{}\"", etag(file, content)))
                 .with("x-linked-size", &content.len().to_string()),
+            // The Hub's own cache for small files: the same origin, another path.
+            Some(_) if !request.path.starts_with("/api/") => Reply::status(307)
+                .with("location", &format!("/api/resolve-cache{}?etag=1", request.path))
+                .with("x-repo-commit", COMMIT),
             Some((file, content)) => ranged(content, request.from_byte)
                 .with("x-repo-commit", COMMIT)
                 .with("etag", &format!("\"{}\"", etag(file, content))),
@@ -194,9 +204,9 @@ fn ranged(content: &[u8], from_byte: usize) -> Reply {
 fn send(stream: &mut TcpStream, request: &Request, reply: &Reply) -> std::io::Result<()> {
     let mut head = format!("HTTP/1.1 {} Status\r\nconnection: close\r\n", reply.status);
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        head.extend([name, ": ", value, "\r\n"]);
     }
-    head += &format!("content-length: {}\r\n\r\n", reply.body.len());
+    head.extend(["content-length: ", &reply.body.len().to_string(), "\r\n\r\n"]);
     stream.write_all(head.as_bytes())?;
     if request.method == "HEAD" {
         return Ok(());
@@ -205,7 +215,7 @@ fn send(stream: &mut TcpStream, request: &Request, reply: &Reply) -> std::io::Re
     stream.write_all(&reply.body[..end])?;
     stream.flush()?;
     if reply.stall_after.is_some() {
-        std::thread::sleep(Duration::from_secs(60));
+        std::thread::sleep(Duration::from_mins(1));
     }
     Ok(())
 }

@@ -1,31 +1,50 @@
 //! The attention patterns: the grid of heads, and one head large.
 
+mod draw;
+mod patterns;
+mod pictures;
+mod state;
+
+pub use draw::{AttentionAction, AttentionView, draw};
+pub use state::{AttentionCommand, AttentionState};
+
+use crate::app::theme::Palette;
+use crate::app::view::HeadId;
 use crate::app::{AppState, Command};
-use crate::capture::Capture;
-use std::sync::Arc;
-
-/// What the attention view can be told.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AttentionCommand {}
-
-/// The attention view's own state: options, cached tiles.
-#[derive(Debug, Default)]
-pub struct AttentionState {}
-
-impl AttentionState {
-    /// Carries out one command.
-    pub fn handle(&mut self, command: AttentionCommand) {
-        match command {}
-    }
-
-    /// Once a frame, before drawing.
-    pub fn frame(&mut self, ctx: &egui::Context, capture: Option<&Arc<Capture>>, focus: (usize, usize)) {
-        let _ = (ctx, capture, focus);
-    }
-}
+use crate::widgets::heatmap::HeatmapColors;
+use crate::widgets::pattern_grid::GridColors;
 
 /// Draws the view into all the space that is left.
 pub fn ui(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
-    let _ = (state, commands);
-    ui.label("Attention");
+    let palette = Palette::of(ui);
+    let Some(run) = &state.run else {
+        ui.weak("Run a prompt to see where each head's attention goes.");
+        return;
+    };
+    let view = AttentionView {
+        capture: &run.capture,
+        sinks: &run.analysis.detection.flagged,
+        selected: state.view.selected,
+        focus: (state.view.focus.layer, state.view.focus.head),
+        heatmap: HeatmapColors {
+            text: palette.text,
+            faint: palette.weak,
+            line: palette.line,
+            accent: palette.accent,
+            mark: palette.sink,
+        },
+        grid: GridColors {
+            placeholder: palette.raised,
+            faint: palette.weak,
+            text: palette.text,
+            accent: palette.accent,
+        },
+    };
+    let mut actions = Vec::new();
+    draw(ui, &state.attention, view, &mut actions);
+    commands.extend(actions.into_iter().map(|action| match action {
+        AttentionAction::Own(command) => Command::Attention(command),
+        AttentionAction::FocusHead(layer, head) => Command::FocusHead(HeadId { layer, head }),
+        AttentionAction::SelectToken(token) => Command::SelectToken(token),
+    }));
 }

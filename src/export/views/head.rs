@@ -74,7 +74,7 @@ fn token_axes(drawing: &mut Drawing, scene: &Scene<'_>, plot: Area, tile: &Patte
     // The last cell of a pooled tile may reach beyond the last token.
     let spacing = plot.width / (tile.width * tile.pool).max(1) as f32;
     let sinks: Vec<usize> = scene.analysis.sinks.iter().map(|sink| sink.index).collect();
-    for index in thinned(n, spacing, TOKEN_SIZE + 1.5, &sinks) {
+    for index in thinned(n, spacing, TOKEN_SIZE + 1.0, &sinks) {
         let offset = (index as f32 + 0.5) * spacing;
         let (x, y) = (plot.x + offset, plot.y + offset);
         let color = if scene.is_sink(index) { scene.palette.sink } else { scene.palette.soft };

@@ -1,15 +1,13 @@
 //! The attention-mass profile: bars over positions, the detector's line, the sinks by name.
 
 use super::Scene;
-use crate::analysis::{DEFAULT_THRESHOLD, FAR_DELTA, FAR_MIN_QUERIES, ProfileKind, TokenClass};
+use crate::analysis::{FAR_DELTA, FAR_MIN_QUERIES, ProfileKind, TokenClass};
 use crate::export::axes::{NOTE_SIZE, Patch, TICK_SIZE, TOKEN_SIZE, compact, heading, legend, nice_step};
 use crate::export::drawing::{Anchor, Area, Drawing, Face, Label, shortened, text_width};
 use crate::export::theme::Rgb;
 
-const PLOT: Area = Area { x: 64.0, y: 92.0, width: 640.0, height: 240.0 };
-const SIZE: (f32, f32) = (724.0, 398.0);
-/// Labels may rise this far above the plot.
-const LABEL_BAND: f32 = 42.0;
+const PLOT: Area = Area { x: 64.0, y: 54.0, width: 620.0, height: 260.0 };
+const SIZE: (f32, f32) = (730.0, 382.0);
 const LABEL_CHARS: usize = 16;
 const LABEL_HEIGHT: f32 = 19.0;
 
@@ -19,24 +17,44 @@ pub(super) fn draw(scene: &Scene<'_>) -> Drawing {
     let mut drawing = Drawing::new(SIZE.0, SIZE.1, scene.palette.background, &*title);
     let values = scene.analysis.profile(kind);
     let axis = Axis::of(scene, values);
-    y_axis(&mut drawing, scene, &axis);
+    if scene.analysis.detection.usable > 0 {
+        y_axis(&mut drawing, scene, &axis);
+    }
     missing(&mut drawing, scene, values);
     bars(&mut drawing, scene, values, &axis);
+    drawing.frame(PLOT, scene.palette.line, 0.75);
     if scene.analysis.detection.tested {
         line(&mut drawing, scene, &axis);
+    } else {
+        evidence(&mut drawing, scene);
     }
     let unlabelled = sink_labels(&mut drawing, scene, &axis);
     x_axis(&mut drawing, scene);
-    drawing.frame(PLOT, scene.palette.line, 0.75);
     heading(&mut drawing, &scene.palette, PLOT.x, &title, &note(scene, unlabelled));
-    let entries = [
-        (Patch::Fill(scene.palette.sink), "sink"),
-        (Patch::Fill(scene.palette.structural), "structural token"),
-        (Patch::Fill(scene.palette.bar), "other token"),
-        (Patch::Hatch, "not available"),
-    ];
-    legend(&mut drawing, &scene.palette, PLOT.x, SIZE.1 - 20.0, &entries);
+    explain(&mut drawing, scene, values);
     drawing
+}
+
+/// The legend: only what is there.
+fn explain(drawing: &mut Drawing, scene: &Scene<'_>, values: &[Option<f64>]) {
+    let detection = &scene.analysis.detection;
+    let threshold = format!(
+        "log-MAD z > {}: above {} {}",
+        compact(detection.threshold),
+        compact(detection.line),
+        scene.analysis.options.profile.unit()
+    );
+    let structural = scene.analysis.classes.contains(&TokenClass::Structural);
+    let entries = [
+        (detection.tested, Patch::Dash, &*threshold),
+        (!scene.analysis.sinks.is_empty(), Patch::Fill(scene.palette.sink), "sink"),
+        (structural, Patch::Fill(scene.palette.structural), "structural token"),
+        (detection.usable > 0, Patch::Fill(scene.palette.bar), "other token"),
+        (values.contains(&None), Patch::Hatch, "not available"),
+    ];
+    let shown: Vec<_> =
+        entries.into_iter().filter(|entry| entry.0).map(|(_, patch, meaning)| (patch, meaning)).collect();
+    legend(drawing, &scene.palette, PLOT.x + 4.0, SIZE.1 - 20.0, &shown);
 }
 
 fn note(scene: &Scene<'_>, unlabelled: usize) -> String {
@@ -53,20 +71,13 @@ fn note(scene: &Scene<'_>, unlabelled: usize) -> String {
     if scene.analysis.options.profile == ProfileKind::FarLift {
         note.push_str(&format!(" · queries at least {FAR_DELTA} tokens behind the key"));
     }
-    match scene.analysis.not_tested() {
-        Some(reason) => note.push_str(&format!(" · {}", lowercase_first(&reason))),
-        None if scene.analysis.sinks.is_empty() => note.push_str(" · no sink detected"),
-        None => {}
+    if scene.analysis.detection.tested && scene.analysis.sinks.is_empty() {
+        note.push_str(" · no sink detected");
     }
     if unlabelled > 0 {
         note.push_str(&format!(" · {unlabelled} more sinks without room for a label"));
     }
     note
-}
-
-fn lowercase_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// The logarithmic vertical axis.
@@ -84,7 +95,15 @@ impl Axis {
         if scene.analysis.detection.tested && line.is_finite() {
             high = high.max(line);
         }
-        Self { low: low / 1.4, high: high * 1.6 }
+        let low = low / 1.4;
+        // Leave room above the highest bar for the labels.
+        let headroom = match scene.analysis.sinks.len() {
+            0 => 10.0,
+            1..=4 => LABEL_HEIGHT + 8.0,
+            _ => 2.0 * LABEL_HEIGHT + 12.0,
+        };
+        let stretch = f64::from(PLOT.height / (PLOT.height - headroom));
+        Self { low, high: low * (high / low).powf(stretch) }
     }
 
     /// Height above the plot's floor, in points.
@@ -147,6 +166,10 @@ fn missing(drawing: &mut Drawing, scene: &Scene<'_>, values: &[Option<f64>]) {
 }
 
 fn missing_label(drawing: &mut Drawing, scene: &Scene<'_>, area: Area) {
+    if !scene.analysis.detection.tested && area.width >= PLOT.width {
+        // The evidence takes this place.
+        return;
+    }
     let reason = format!("fewer than {FAR_MIN_QUERIES} far queries");
     let lines = match scene.analysis.options.profile {
         ProfileKind::FarLift => vec!["n/a".to_owned(), reason],
@@ -196,21 +219,40 @@ fn bar_color(scene: &Scene<'_>, mut keys: std::ops::Range<usize>) -> Rgb {
 }
 
 fn line(drawing: &mut Drawing, scene: &Scene<'_>, axis: &Axis) {
-    let detection = &scene.analysis.detection;
+    let (detection, ink) = (&scene.analysis.detection, scene.palette.ink);
     let y = axis.y(detection.line);
-    drawing.dashed((PLOT.x, y), (PLOT.right(), y), scene.palette.ink, 1.0);
-    let name = if (detection.threshold - DEFAULT_THRESHOLD).abs() < 1e-9 { "" } else { ", moved" };
-    let text = format!(
-        "log-MAD z > {}{name}: above {} {}",
-        compact(detection.threshold),
-        compact(detection.line),
-        scene.analysis.options.profile.unit()
-    );
-    let width = text_width(&text, TICK_SIZE, Face::Sans);
-    drawing
-        .fill(Area::new(PLOT.right() - width - 10.0, y - 14.0, width + 8.0, 12.0), scene.palette.background);
-    let label = Label::new(PLOT.right() - 6.0, y - 5.0, TICK_SIZE, scene.palette.ink, text);
-    drawing.text(label.anchored(Anchor::End));
+    drawing.dashed((PLOT.x, y), (PLOT.right() + 3.0, y), ink, 1.0);
+    let right = PLOT.right() + 6.0;
+    drawing.text(Label::new(right, y + 3.0, TICK_SIZE, ink, compact(detection.line)));
+    let z = format!("z = {}", compact(detection.threshold));
+    drawing.text(Label::new(right, y + 13.0, TOKEN_SIZE, scene.palette.soft, z));
+}
+
+/// What can be said of a prompt that is too short to test: index 0 and the structural tokens, most
+/// attended first.
+fn evidence(drawing: &mut Drawing, scene: &Scene<'_>) {
+    let analysis = scene.analysis;
+    let mut shown = analysis.evidence();
+    shown.sort_by(|&a, &b| analysis.share[b].unwrap_or(0.0).total_cmp(&analysis.share[a].unwrap_or(0.0)));
+    let mut lines = vec![analysis.not_tested().unwrap_or_default()];
+    for index in shown.into_iter().take(6) {
+        let (share, alpha) = (analysis.share[index].unwrap_or(0.0), analysis.alpha[index].unwrap_or(0.0));
+        lines.push(format!(
+            "{index} {}: {:.1}% of all attention, α {}, sink rate {:.0}%",
+            shortened(&scene.token_label(index), LABEL_CHARS),
+            100.0 * share,
+            compact(alpha),
+            100.0 * analysis.sink_rate[index]
+        ));
+    }
+    let widest = lines.iter().map(|text| text_width(text, NOTE_SIZE, Face::Mono)).fold(0.0, f32::max);
+    let backdrop = Area::new(PLOT.x + 16.0, PLOT.y + 14.0, widest + 20.0, lines.len() as f32 * 15.0 + 12.0);
+    drawing.fill(backdrop, scene.palette.background);
+    drawing.frame(backdrop, scene.palette.line, 0.5);
+    for (row, text) in lines.into_iter().enumerate() {
+        let y = backdrop.y + 16.0 + row as f32 * 15.0;
+        drawing.text(Label::new(backdrop.x + 10.0, y, NOTE_SIZE, scene.palette.ink, text).mono());
+    }
 }
 
 /// Labels the sinks, the strongest first, each above its bar and clear of the others.
@@ -240,20 +282,22 @@ fn sink_labels(drawing: &mut Drawing, scene: &Scene<'_>, axis: &Axis) -> usize {
             let foot = (tip.0.clamp(place.x, place.right()), place.bottom() + 1.0);
             drawing.line(foot, (tip.0, tip.1 - 1.0), scene.palette.sink, 0.6);
         }
-        let (x, top) = (place.x, place.y);
-        drawing.text(Label::new(x, top + 8.0, TOKEN_SIZE, scene.palette.ink, name).mono());
-        drawing.text(Label::new(x, top + 17.5, TICK_SIZE, scene.palette.sink, detail));
+        let (x, top) = (place.x + place.width / 2.0, place.y);
+        let name = Label::new(x, top + 8.0, TOKEN_SIZE, scene.palette.ink, name);
+        drawing.text(name.mono().anchored(Anchor::Middle));
+        let detail = Label::new(x, top + 17.5, TICK_SIZE, scene.palette.sink, detail);
+        drawing.text(detail.anchored(Anchor::Middle));
     }
     without_room
 }
 
 /// The lowest free place for a label above the tip of a bar.
 fn free_place(tip: (f32, f32), width: f32, taken: &[Area]) -> Option<Area> {
-    let leftmost = PLOT.x;
-    let rightmost = (PLOT.right() - width).max(leftmost);
+    let leftmost = PLOT.x + 3.0;
+    let rightmost = (PLOT.right() - width - 3.0).max(leftmost);
     let lefts = [tip.0 - width / 2.0, tip.0 - 4.0, tip.0 - width + 4.0].map(|x| x.clamp(leftmost, rightmost));
     let mut top = tip.1 - LABEL_HEIGHT - 4.0;
-    while top >= PLOT.y - LABEL_BAND {
+    while top >= PLOT.y + 1.0 {
         for x in lefts {
             let place = Area::new(x, top, width, LABEL_HEIGHT);
             let roomy = Area::new(x - 3.0, top - 1.0, width + 6.0, LABEL_HEIGHT + 2.0);

@@ -1,5 +1,6 @@
 //! The date for templates that write it (`strftime_now`).
 
+use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
@@ -39,23 +40,21 @@ fn strftime(format: &str, seconds: u64) -> String {
             out.push(c);
             continue;
         }
-        match rest.next() {
-            Some('Y') => out += &year.to_string(),
-            Some('m') => out += &format!("{month:02}"),
-            Some('d') => out += &format!("{day:02}"),
-            Some('B') => out += month_name,
-            Some('b') => out += &month_name[..3],
-            Some('A') => out += day_name,
-            Some('a') => out += &day_name[..3],
-            Some('H') => out += &format!("{hour:02}"),
-            Some('M') => out += &format!("{minute:02}"),
-            Some('S') => out += &format!("{second:02}"),
-            Some('%') => out.push('%'),
-            other => {
-                out.push('%');
-                out.extend(other);
-            }
-        }
+        let written = match rest.next() {
+            Some('Y') => write!(out, "{year}"),
+            Some('m') => write!(out, "{month:02}"),
+            Some('d') => write!(out, "{day:02}"),
+            Some('B') => write!(out, "{month_name}"),
+            Some('b') => write!(out, "{}", &month_name[..3]),
+            Some('A') => write!(out, "{day_name}"),
+            Some('a') => write!(out, "{}", &day_name[..3]),
+            Some('H') => write!(out, "{hour:02}"),
+            Some('M') => write!(out, "{minute:02}"),
+            Some('S') => write!(out, "{second:02}"),
+            None | Some('%') => write!(out, "%"),
+            Some(other) => write!(out, "%{other}"),
+        };
+        written.expect("a String takes everything");
     }
     out
 }

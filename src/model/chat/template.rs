@@ -41,9 +41,7 @@ impl ChatTemplate {
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", |format: &str| clock::strftime_now(format));
         environment.add_filter("tojson", to_json);
-        environment
-            .add_template_owned(NAME, without_generation_tags(source))
-            .map_err(|error| template_error(&error))?;
+        environment.add_template_owned(NAME, normalised(source)).map_err(|error| template_error(&error))?;
         Ok(Self { environment, specials })
     }
 
@@ -69,8 +67,10 @@ fn message_value(message: &ChatMessage) -> Value {
     Value::from_pairs([("role", message.role.as_str()), ("content", message.content.as_str())])
 }
 
-fn without_generation_tags(source: &str) -> String {
-    let replaced = GENERATION_TAG.replace_all(source, |tag: &regex::Captures| {
+/// Line ends become `\n`, as Jinja2's lexer makes them, and generation tags become plain blocks.
+fn normalised(source: &str) -> String {
+    let source = source.replace("\r\n", "\n").replace('\r', "\n");
+    let replaced = GENERATION_TAG.replace_all(&source, |tag: &regex::Captures| {
         let keyword = if tag.get(3).is_some() { "endif" } else { "if true" };
         format!("{{%{}{}{keyword}{}{}%}}", &tag[1], &tag[2], &tag[4], &tag[5])
     });
@@ -82,6 +82,7 @@ fn raise_exception(message: &str) -> Result<Value, Error> {
 }
 
 /// Python's `json.dumps(…, ensure_ascii=False)`: the engine's own filter also hides HTML signs.
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands options over by value")]
 fn to_json(value: &Value, options: Kwargs) -> Result<Value, Error> {
     let indent: Option<Value> = options.get("indent")?;
     let json = minijinja::filters::tojson(value, indent, Kwargs::from_iter(Vec::<(String, Value)>::new()))?;

@@ -30,11 +30,14 @@ fn gated_silu_on_cpu<T: Real + WithDType>(gate_up: &Tensor) -> Result<Tensor> {
     with_slice(gate_up, |gate_up: &[T]| {
         out.par_chunks_mut(width * ROWS_PER_TASK).zip(gate_up.par_chunks(both * ROWS_PER_TASK)).for_each(
             |(out, gate_up)| {
-                vectorized(|| {
-                    for (out, gate_up) in out.chunks_exact_mut(width).zip(gate_up.chunks_exact(both)) {
-                        gate_row(out, gate_up);
-                    }
-                });
+                vectorized(
+                    #[inline(always)]
+                    || {
+                        for (out, gate_up) in out.chunks_exact_mut(width).zip(gate_up.chunks_exact(both)) {
+                            gate_row(out, gate_up);
+                        }
+                    },
+                );
             },
         );
         Ok(())

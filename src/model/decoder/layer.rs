@@ -6,6 +6,9 @@ use crate::Result;
 use crate::model::{ModelError, ModelSpec};
 use candle_core::{D, DType, Tensor};
 
+/// Rows that the MLP takes at a time.
+const MLP_ROWS: usize = 256;
+
 /// A projection: `x · Wᵀ + b`.
 #[derive(Debug)]
 pub(super) struct Linear {
@@ -113,9 +116,20 @@ impl Layer {
         let context = attend(&projected)?;
         drop(projected);
         let hidden = (hidden + self.output.forward(&context)?)?;
-        let normed = rms_norm(&hidden, &self.mlp_norm, spec.norm_eps)?;
-        let gated = gated_silu(&self.gate_up.forward(&normed)?)?;
-        Ok((&hidden + self.down.forward(&gated)?)?)
+        Ok((&hidden + self.mlp(spec, &hidden)?)?)
+    }
+
+    /// The MLP in chunks of rows: its inner tensors are the widest of a layer, and small ones stay in
+    /// the cache and in the allocator instead of being mapped, faulted in and given back each time.
+    fn mlp(&self, spec: &ModelSpec, hidden: &Tensor) -> Result<Tensor> {
+        let n = hidden.dim(0)?;
+        let chunks = (0..n).step_by(MLP_ROWS).map(|first| {
+            let rows = hidden.narrow(0, first, MLP_ROWS.min(n - first))?;
+            let normed = rms_norm(&rows, &self.mlp_norm, spec.norm_eps)?;
+            self.down.forward(&gated_silu(&self.gate_up.forward(&normed)?)?)
+        });
+        let chunks = chunks.collect::<Result<Vec<_>>>()?;
+        Ok(Tensor::cat(&chunks, 0)?)
     }
 
     fn project(

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Prefix of everything that is not whole yet.
 pub(super) const UNFINISHED: &str = ".fetching-";
 /// Nobody takes this long: what is older was left by a program that was killed.
-const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 3600);
+const LEFTOVER_AGE: Duration = Duration::from_hours(24);
 
 /// The folder that `SINKSCOPE_HOME` names.
 #[derive(Debug, Clone)]
@@ -38,7 +38,6 @@ impl AppCache {
 
     /// Whether a found file still is what its entry pins: files in a cache get edited, and disks decay.
     pub(super) fn verify(
-        &self,
         model: &LocatedModel,
         reporter: &dyn Reporter,
         cancel: &CancelToken,

@@ -88,6 +88,16 @@ pub enum SourceError {
         /// What was asked for.
         what: String,
     },
+    /// The host that keeps large files refuses one that the Hub granted.
+    #[error("The storage host {host} refuses {name} ({status}); a proxy or firewall may be in between")]
+    StorageRefused {
+        /// The host, without the signed address.
+        host: String,
+        /// The HTTP status.
+        status: u16,
+        /// The file.
+        name: String,
+    },
     /// The repository has nothing that can be loaded.
     #[error("{repository} can't be used: {why}")]
     Unsuitable {

@@ -22,6 +22,8 @@ use std::time::Duration;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(4);
 /// Silence on an open connection after which it counts as broken.
 pub(super) const SILENCE_PATIENCE: Duration = Duration::from_secs(30);
+/// The hash of a large file, on the answer that redirects to its storage.
+const LINKED_ETAG: &str = "x-linked-etag";
 const REDIRECTS: usize = 10;
 const TRIES: u64 = 3;
 
@@ -152,8 +154,9 @@ impl Hub {
                 request = request.header(RANGE, format!("bytes={from_byte}-"));
             }
             let response = request.send().map_err(|error| reason(&error.without_url()))?;
+            let described = *method == Method::HEAD && response.headers().contains_key(LINKED_ETAG);
             match redirect_of(&response) {
-                Some(next) if *method != Method::HEAD || next.origin() == home => url = next,
+                Some(next) if !described => url = next,
                 _ => return Ok(response),
             }
         }
@@ -250,7 +253,7 @@ fn retry_after(headers: &HeaderMap) -> String {
 }
 
 fn parse_metadata(headers: &HeaderMap) -> Option<Metadata> {
-    let etag = text(headers, "x-linked-etag").or_else(|| text(headers, ETAG.as_str()))?;
+    let etag = text(headers, LINKED_ETAG).or_else(|| text(headers, ETAG.as_str()))?;
     let blob = etag.trim_start_matches("W/").trim_matches('"').to_owned();
     if blob.is_empty() || !blob.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return None;

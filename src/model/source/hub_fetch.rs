@@ -124,7 +124,7 @@ impl HubFetch<'_> {
 
 /// Small files have no hash to check, but most of them are JSON, which an error page is not.
 fn refuse_broken_json(file: &str, received: &Path) -> Result<(), SourceError> {
-    if !file.ends_with(".json") {
+    if Path::new(file).extension().is_none_or(|extension| extension != "json") {
         return Ok(());
     }
     let failed = |error: std::io::Error| SourceError::cache(&error, received);

@@ -72,7 +72,7 @@ impl Locator {
     /// Asks another Hub.
     #[must_use]
     pub fn with_endpoint(mut self, endpoint: impl Into<String>) -> Self {
-        self.hub.endpoint = endpoint.into().trim_end_matches('/').to_owned();
+        endpoint.into().trim_end_matches('/').clone_into(&mut self.hub.endpoint);
         self
     }
 
@@ -229,8 +229,7 @@ impl Locator {
             let Some(found) = self.cached_entry(candidate) else { continue };
             // The Hub's files were checked when they came; ours are pinned, so that results can be compared.
             let pinned = candidate.package.is_some();
-            let checked =
-                if pinned { self.app_cache.verify(&found, attempts.reporter, cancel) } else { Ok(()) };
+            let checked = if pinned { AppCache::verify(&found, attempts.reporter, cancel) } else { Ok(()) };
             let step = format!("the cache ({})", found.path.display());
             if let Some(found) = attempts.take(step, checked.map(|()| found))? {
                 if candidate.id != entry.id {

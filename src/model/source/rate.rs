@@ -55,17 +55,14 @@ impl TransferRate {
     /// One short line, for example `12.3 of 92.9 MB · 5.1 MB/s · 16 s left`.
     #[must_use]
     pub fn describe(&self, done_bytes: u64, total_bytes: Option<u64>) -> String {
-        let mut line = match total_bytes {
+        let amount = match total_bytes {
             Some(total) => format!("{} of {} MB", megabytes(done_bytes as f64), megabytes(total as f64)),
             None => format!("{} MB", megabytes(done_bytes as f64)),
         };
-        if let Some(speed) = self.bytes_per_second() {
-            line += &format!(" · {} MB/s", megabytes(speed));
-        }
-        if let Some(left) = total_bytes.and_then(|total| self.time_left(total)) {
-            line += &format!(" · {} left", duration_in_words(left));
-        }
-        line
+        let speed = self.bytes_per_second().map(|speed| format!("{} MB/s", megabytes(speed)));
+        let left = total_bytes.and_then(|total| self.time_left(total));
+        let left = left.map(|left| format!("{} left", duration_in_words(left)));
+        [Some(amount), speed, left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 }
 

@@ -15,10 +15,12 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, StatusCode, Url};
 use std::io::Read;
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const BLOCK_BYTES: usize = 1 << 16;
 const BLOCKS_AHEAD: usize = 64;
+/// How often progress is told while nothing comes.
+const TICK: Duration = Duration::from_millis(250);
 /// Tries in a row that bring nothing before a transfer is given up.
 const FRUITLESS_TRIES: u32 = 4;
 /// Tries altogether, so that a server which sends one byte at a time ends, too.
@@ -51,7 +53,7 @@ impl From<SourceError> for Stop {
 
 /// What the reading thread has to say.
 enum Message {
-    Answer { status: StatusCode, headers: HeaderMap },
+    Answer { status: StatusCode, headers: HeaderMap, url: Url },
     Block(Vec<u8>),
     End,
     Failed(String),
@@ -118,9 +120,16 @@ impl Transfer<'_> {
             return Ok(());
         }
         let receiver = self.start_reading(partial.length_bytes())?;
+        let mut last_arrival = Instant::now();
         loop {
-            match receive(&receiver, SILENCE_PATIENCE, self.cancel) {
-                Ok(Message::Answer { status, headers }) => self.begin(partial, status, &headers)?,
+            let message = receive(&receiver, TICK, self.cancel);
+            if message.is_ok() {
+                last_arrival = Instant::now();
+            }
+            match message {
+                Ok(Message::Answer { status, headers, url }) => {
+                    self.begin(partial, status, &headers, &url)?;
+                }
                 Ok(Message::Block(bytes)) => {
                     partial.append(&bytes)?;
                     self.refuse_surplus(partial)?;
@@ -129,14 +138,26 @@ impl Transfer<'_> {
                 Ok(Message::End) => return self.accept_end(partial),
                 Ok(Message::Failed(why)) => return Err(Stop::Broken(why)),
                 Err(Interrupted::Cancelled(cancelled)) => return Err(SourceError::from(cancelled).into()),
-                Err(Interrupted::TooSlow) => return Err(Stop::Broken("nothing came for 30 s".to_owned())),
+                Err(Interrupted::TooSlow) if last_arrival.elapsed() < SILENCE_PATIENCE => {
+                    // A transfer that stands still is shown to stand still.
+                    meter.at(self.file, partial.length_bytes());
+                }
+                Err(Interrupted::TooSlow) => {
+                    return Err(Stop::Broken(format!("nothing came for {} s", SILENCE_PATIENCE.as_secs())));
+                }
                 Err(Interrupted::Died) => return Err(Stop::Broken("the connection was lost".to_owned())),
             }
         }
     }
 
     /// Looks at the status before a byte is kept: an error page must not become a model.
-    fn begin(&self, partial: &mut Partial, status: StatusCode, headers: &HeaderMap) -> Result<(), Stop> {
+    fn begin(
+        &self,
+        partial: &mut Partial,
+        status: StatusCode,
+        headers: &HeaderMap,
+        url: &Url,
+    ) -> Result<(), Stop> {
         match status {
             StatusCode::PARTIAL_CONTENT if range_start(headers) == Some(partial.length_bytes()) => Ok(()),
             StatusCode::OK => {
@@ -150,6 +171,13 @@ impl Transfer<'_> {
             _ if status.is_server_error() => {
                 Err(Stop::Broken(format!("the server answered {}", status.as_u16())))
             }
+            // The Hub has let us in by then: it is not the model's owner who refuses.
+            _ if url.origin() != self.url.origin() => Err(SourceError::StorageRefused {
+                host: url.host_str().unwrap_or_default().to_owned(),
+                status: status.as_u16(),
+                name: self.file.to_owned(),
+            }
+            .into()),
             _ => {
                 let what = format!("{}/{}", self.name.repository(), self.file);
                 self.hub.require_success(status, headers, self.name, &what)?;
@@ -212,7 +240,8 @@ impl Transfer<'_> {
 
 /// Sends the answer and its blocks until it ends or nobody listens; returns the last message.
 fn pass_on(mut response: Response, sender: &SyncSender<Message>) -> Message {
-    let answer = Message::Answer { status: response.status(), headers: response.headers().clone() };
+    let (status, headers, url) = (response.status(), response.headers().clone(), response.url().clone());
+    let answer = Message::Answer { status, headers, url };
     if sender.send(answer).is_err() {
         return Message::End;
     }

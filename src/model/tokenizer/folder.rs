@@ -40,15 +40,26 @@ fn load(folder: &Path) -> Result<PromptTokenizer, String> {
         .or(own_bos)
         .or(bos_of_model(folder)?)
         .filter(|&id| pieces.get(id).is_some());
-    // The explicit switch wins over the post-processor, as in transformers.
-    let add_bos = config["add_bos_token"].as_bool().unwrap_or(own_bos.is_some());
+    // The explicit switch wins over the post-processor, as where GGUF files are made, so that a
+    // model reads prompts alike in both forms. (transformers 5 looks at the post-processor only.)
+    let switch = config["add_bos_token"].as_bool();
+    let add_bos = switch.unwrap_or(own_bos.is_some());
     let bos = Bos {
         token: bos_id.and_then(|id| Some((id, pieces.get(id)?.to_vec()))),
         wanted: add_bos && bos_id.is_some(),
     };
     let template = template_source(folder, &config)?.map(|source| ChatTemplate::new(&source, named));
-    PromptTokenizer::new(Parts { tokenizer, pieces, bos, template, assumptions: Vec::new() })
+    let assumptions = match (switch, own_bos) {
+        (Some(true), None) if bos.wanted => vec![contradiction("wants BOS", "adds none")],
+        (Some(false), Some(_)) => vec![contradiction("wants no BOS", "adds one")],
+        _ => Vec::new(),
+    };
+    PromptTokenizer::new(Parts { tokenizer, pieces, bos, template, assumptions })
         .map_err(|error| one_line(&error.to_string()))
+}
+
+fn contradiction(switch: &str, post_processor: &str) -> String {
+    format!("tokenizer_config.json {switch} and tokenizer.json {post_processor}: the former is followed")
 }
 
 fn read_tokenizer(folder: &Path) -> Result<Tokenizer, String> {
@@ -59,7 +70,9 @@ fn read_tokenizer(folder: &Path) -> Result<Tokenizer, String> {
             "there is no tokenizer.json, get it from the model's page"
         }
     })?;
-    let mut tokenizer = Tokenizer::from_bytes(bytes)
+    // `tokenizers` panics on merges that make tokens which the vocabulary lacks.
+    let mut tokenizer = std::panic::catch_unwind(|| Tokenizer::from_bytes(bytes))
+        .map_err(|_| "tokenizer.json: its vocabulary and merges contradict each other".to_owned())?
         .map_err(|error| format!("tokenizer.json: {}", one_line(&error.to_string())))?;
     // Before anything is encoded: a file may ask to cut or pad every text.
     tokenizer.with_truncation(None).map_err(|error| one_line(&error.to_string()))?;

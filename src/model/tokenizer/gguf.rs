@@ -177,10 +177,17 @@ impl<'a> Metadata<'a> {
         for (text, id) in ids(tokens) {
             vocab.entry(text.to_owned()).or_insert(id);
         }
-        let bpe = BPE::builder()
-            .vocab_and_merges(vocab, self.merges()?)
-            .ignore_merges(rule == PreRule::Llama3)
-            .build()?;
+        let merges = self.merges()?;
+        // The builder of `tokenizers` panics on a product that is longer than every token.
+        let lost = merges
+            .iter()
+            .map(|(left, right)| format!("{left}{right}"))
+            .find(|text| !vocab.contains_key(text));
+        if let Some(text) = lost {
+            return Err(format!("the vocabulary lacks {text}, which a merge makes").into());
+        }
+        let bpe =
+            BPE::builder().vocab_and_merges(vocab, merges).ignore_merges(rule == PreRule::Llama3).build()?;
         let mut tokenizer = Tokenizer::new(bpe);
         tokenizer.with_pre_tokenizer(Some(rule.pre_tokenizer()?));
         if rule == PreRule::Qwen2 {

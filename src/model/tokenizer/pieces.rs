@@ -1,13 +1,13 @@
 //! What each id of a vocabulary stands for, as exact bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How the strings of a vocabulary spell bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
     /// GPT-2's alphabet: one visible character for each byte.
     ByteLevel,
-    /// SentencePiece's: `▁` is a space, `<0xE4>` a byte.
+    /// `▁` is a space, `<0xE4>` a byte.
     SentencePiece,
     /// The string itself.
     Plain,
@@ -16,8 +16,12 @@ pub(super) enum Spelling {
 /// The bytes of every id, and which ids are special or added tokens.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pieces {
-    bytes: Vec<Option<Box<[u8]>>>,
+    /// By id. No list: a damaged file may give any number as an id.
+    bytes: HashMap<u32, Box<[u8]>>,
+    size: usize,
     special: BTreeSet<u32>,
+    /// Bytes that no token stands for alone; only byte-level vocabularies can lack some.
+    lacking: BTreeSet<u8>,
 }
 
 impl Pieces {
@@ -28,30 +32,45 @@ impl Pieces {
         spelling: Spelling,
     ) -> Self {
         let byte_of = byte_level_alphabet();
-        let mut bytes: Vec<Option<Box<[u8]>>> = Vec::new();
+        let mut bytes = HashMap::new();
         for (text, id) in vocabulary {
             let spelled = if special.contains(&id) {
                 text.as_bytes().to_vec()
             } else {
                 spell(text, spelling, &byte_of)
             };
-            let at = id as usize;
-            if bytes.len() <= at {
-                bytes.resize(at + 1, None);
-            }
-            bytes[at] = Some(spelled.into_boxed_slice());
+            bytes.insert(id, spelled.into_boxed_slice());
         }
-        Self { bytes, special }
+        let size = bytes.keys().max().map_or(0, |&id| id as usize + 1);
+        let mut lacking = BTreeSet::new();
+        if spelling == Spelling::ByteLevel {
+            lacking.extend(0..=u8::MAX);
+            for single in bytes.values().filter(|bytes| bytes.len() == 1) {
+                lacking.remove(&single[0]);
+            }
+        }
+        Self { bytes, size, special, lacking }
     }
 
     /// One more than the largest id.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        self.size
     }
 
     /// The bytes of an id, where the vocabulary has it.
     pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
-        self.bytes.get(id as usize)?.as_deref()
+        self.bytes.get(&id).map(AsRef::as_ref)
+    }
+
+    /// Whether the vocabulary has no token for a byte, so that the tokenizer drops it.
+    pub(super) fn lacks(&self, byte: u8) -> bool {
+        self.lacking.contains(&byte)
+    }
+
+    /// The first special or added token whose text occurs in `text`.
+    pub(super) fn special_in(&self, text: &str) -> Option<&str> {
+        let texts = self.special.iter().filter_map(|&id| std::str::from_utf8(self.get(id)?).ok());
+        texts.filter(|special| !special.trim().is_empty()).find(|special| text.contains(special))
     }
 
     /// Whether an id is a special or added token.

@@ -109,7 +109,11 @@ impl PromptTokenizer {
         if text.is_empty() {
             return Err(PromptError::Empty);
         }
-        self.finish(self.encode(text, parse_specials)?, Writer::User, bos)
+        let mut encoded = self.encode(text, parse_specials)?;
+        if !parse_specials && let Some(special) = self.unread_special(text, &encoded.tokens) {
+            encoded.warnings.push(format!("The prompt contains {special}: it is read as plain text"));
+        }
+        self.finish(encoded, Writer::User, bos)
     }
 
     /// Renders a chat with the model's template and tokenises it. Specials are read wherever they
@@ -165,7 +169,7 @@ impl PromptTokenizer {
             .map(|&id| {
                 let bytes = match self.pieces.get(id) {
                     Some(bytes) => bytes.to_vec(),
-                    None => format!("<id {id}>").into_bytes(),
+                    None => format!("<id:{id}>").into_bytes(),
                 };
                 Token { id, bytes, origin: self.origin(id) }
             })
@@ -173,7 +177,7 @@ impl PromptTokenizer {
         let mut warnings = self.bos.warnings(&tokens);
         let unknown = ids.iter().filter(|&&id| self.pieces.get(id).is_none()).count();
         if unknown > 0 {
-            warnings.push(format!("The tokenizer has no text for {unknown} of the ids: shown as <id …>"));
+            warnings.push(format!("The tokenizer has no text for {unknown} of the ids: shown as <id:…>"));
         }
         Ok(TokenSequence { tokens, bos_id: self.bos_id(), warnings })
     }
@@ -193,6 +197,15 @@ impl PromptTokenizer {
     fn template(&self) -> Result<&ChatTemplate, PromptError> {
         let template = self.template.as_ref().ok_or(PromptError::NoTemplate)?;
         template.as_ref().map_err(Clone::clone)
+    }
+
+    /// A special token that stands in the text but not among its tokens.
+    fn unread_special(&self, text: &str, tokens: &[Token]) -> Option<&str> {
+        let special = self.pieces.special_in(text)?;
+        let read = tokens
+            .iter()
+            .any(|token| token.origin == TokenOrigin::Special && token.bytes == special.as_bytes());
+        (!read).then_some(special)
     }
 
     fn origin(&self, id: u32) -> TokenOrigin {
@@ -218,7 +231,7 @@ impl PromptTokenizer {
                 special: self.pieces.is_special(id),
             })
             .collect();
-        let aligned = align(text.as_bytes(), &raw);
+        let aligned = align(text.as_bytes(), &raw, |byte| self.pieces.lacks(byte));
         let mut warnings = Vec::new();
         if aligned.dropped_bytes > 0 {
             warnings.push(format!(

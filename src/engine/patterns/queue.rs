@@ -1,0 +1,181 @@
+//! What the pattern worker does next. No thread, no clock: all decisions of the worker are made here.
+
+use super::PatternKey;
+use crate::capture::Capture;
+use crate::progress::CancelToken;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Tiles of one capture, and the flag that makes them unwanted.
+#[derive(Debug, Clone)]
+pub(super) struct Wish {
+    pub(super) capture: Arc<Capture>,
+    pub(super) keys: VecDeque<PatternKey>,
+    pub(super) cancel: CancelToken,
+}
+
+/// A message from the window.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// The tiles that are shown now, instead of those wished for before.
+    Shown(Wish),
+    /// The tiles to compute when nothing else is wanted, instead of those before.
+    Background(Wish),
+    /// The flag of the background work was raised to make way; this is its new one.
+    Resume(CancelToken),
+}
+
+/// One tile to compute.
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    pub(super) capture: Arc<Capture>,
+    pub(super) key: PatternKey,
+    pub(super) cancel: CancelToken,
+    background: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    shown: Option<Wish>,
+    background: Option<Wish>,
+}
+
+impl Queue {
+    pub(super) fn accept(&mut self, request: Request) {
+        match request {
+            Request::Shown(wish) => self.shown = Some(wish),
+            Request::Background(wish) => self.background = Some(wish),
+            Request::Resume(cancel) => {
+                if let Some(wish) = &mut self.background {
+                    wish.cancel = cancel;
+                }
+            }
+        }
+    }
+
+    pub(super) fn accept_all(&mut self, requests: impl Iterator<Item = Request>) {
+        for request in requests {
+            self.accept(request);
+        }
+    }
+
+    /// The next tile: what is shown before what is only a thumbnail.
+    pub(super) fn next(&mut self) -> Option<Task> {
+        take(&mut self.shown, false).or_else(|| take(&mut self.background, true))
+    }
+
+    /// Drops a tile that was computed meanwhile.
+    pub(super) fn forget(&mut self, key: &PatternKey) {
+        for wish in [&mut self.shown, &mut self.background].into_iter().flatten() {
+            wish.keys.retain(|queued| queued != key);
+        }
+    }
+
+    /// Puts a cancelled task back, if it only had to make way.
+    pub(super) fn give_back(&mut self, task: Task) {
+        if let Some(wish) = &mut self.background
+            && task.background
+            && wish.capture.id == task.capture.id
+        {
+            wish.keys.push_front(task.key);
+        }
+    }
+}
+
+fn take(wish: &mut Option<Wish>, background: bool) -> Option<Task> {
+    let Wish { capture, keys, cancel } = wish.as_mut()?;
+    let task = keys.pop_front().map(|key| Task {
+        capture: Arc::clone(capture),
+        key,
+        cancel: cancel.clone(),
+        background,
+    });
+    if task.is_none() {
+        // Nothing left to do: let go of the capture.
+        *wish = None;
+    }
+    task
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::patterns::testing::capture;
+
+    fn wish(capture: &Arc<Capture>, heads: &[usize]) -> Wish {
+        let keys = heads.iter().map(|&head| PatternKey::whole(capture, 0, head, 8)).collect();
+        Wish { capture: Arc::clone(capture), keys, cancel: CancelToken::new() }
+    }
+
+    fn heads(queue: &mut Queue) -> Vec<usize> {
+        std::iter::from_fn(|| queue.next()).map(|task| task.key.head).collect()
+    }
+
+    #[test]
+    fn what_is_shown_comes_before_the_background() {
+        let capture = capture(1, 8);
+        let mut queue = Queue::default();
+        queue.accept(Request::Background(wish(&capture, &[0, 1, 2])));
+        queue.accept(Request::Shown(wish(&capture, &[7])));
+        assert_eq!(heads(&mut queue), [7, 0, 1, 2]);
+    }
+
+    #[test]
+    fn a_newer_wish_replaces_the_older() {
+        let capture = capture(1, 8);
+        let mut queue = Queue::default();
+        queue.accept(Request::Shown(wish(&capture, &[1, 2])));
+        queue.accept(Request::Shown(wish(&capture, &[3])));
+        assert_eq!(heads(&mut queue), [3]);
+    }
+
+    #[test]
+    fn background_work_that_made_way_comes_back_first() {
+        let capture = capture(1, 8);
+        let mut queue = Queue::default();
+        queue.accept(Request::Background(wish(&capture, &[0, 1])));
+        let task = queue.next().expect("two are queued");
+        queue.give_back(task);
+        assert_eq!(heads(&mut queue), [0, 1]);
+    }
+
+    #[test]
+    fn work_on_another_capture_does_not_come_back() {
+        let (old, new) = (capture(1, 8), capture(2, 8));
+        let mut queue = Queue::default();
+        queue.accept(Request::Background(wish(&old, &[0, 1])));
+        let task = queue.next().expect("two are queued");
+        queue.accept(Request::Background(wish(&new, &[5])));
+        queue.give_back(task);
+        assert_eq!(heads(&mut queue), [5]);
+    }
+
+    #[test]
+    fn what_was_shown_does_not_come_back() {
+        let capture = capture(1, 8);
+        let mut queue = Queue::default();
+        queue.accept(Request::Shown(wish(&capture, &[1])));
+        let task = queue.next().expect("one is queued");
+        queue.accept(Request::Background(wish(&capture, &[2])));
+        queue.give_back(task);
+        assert_eq!(heads(&mut queue), [2]);
+    }
+
+    #[test]
+    fn a_tile_that_is_done_is_not_computed_again() {
+        let capture = capture(1, 8);
+        let mut queue = Queue::default();
+        queue.accept(Request::Shown(wish(&capture, &[1, 2])));
+        queue.forget(&PatternKey::whole(&capture, 0, 2, 8));
+        assert_eq!(heads(&mut queue), [1]);
+    }
+
+    #[test]
+    fn a_capture_is_let_go_when_all_is_done() {
+        let capture = capture(1, 8);
+        let mut queue = Queue::default();
+        queue.accept(Request::Background(wish(&capture, &[0])));
+        assert_eq!(heads(&mut queue), [0]);
+        assert_eq!(Arc::strong_count(&capture), 1);
+    }
+}

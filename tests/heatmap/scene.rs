@@ -1,0 +1,129 @@
+//! A small application around the attention view, and how the tests talk to it.
+
+use egui::{Pos2, Rect, Role, Vec2, vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+use sinkscope::app::panels::attention::{AttentionAction, AttentionState, AttentionView, draw};
+use sinkscope::capture::Capture;
+use sinkscope::widgets::heatmap::HeatmapColors;
+use sinkscope::widgets::pattern_grid::GridColors;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) const SIZE: Vec2 = vec2(780.0, 370.0);
+
+pub(crate) struct Scene {
+    pub(crate) attention: AttentionState,
+    pub(crate) capture: Arc<Capture>,
+    pub(crate) sinks: Vec<usize>,
+    pub(crate) focus: (usize, usize),
+    pub(crate) selected: Option<usize>,
+    pub(crate) picked: Vec<usize>,
+}
+
+impl Scene {
+    pub(crate) fn new(capture: Capture) -> Self {
+        Self {
+            attention: AttentionState::default(),
+            capture: Arc::new(capture),
+            sinks: vec![0],
+            focus: (0, 0),
+            selected: None,
+            picked: Vec::new(),
+        }
+    }
+
+    pub(crate) fn ui(ui: &mut egui::Ui, scene: &mut Self) {
+        let ctx = ui.ctx().clone();
+        scene.attention.frame(&ctx, Some(&scene.capture), scene.focus);
+        let visuals = ui.visuals();
+        let (text, faint, line) =
+            (visuals.strong_text_color(), visuals.weak_text_color(), visuals.window_stroke.color);
+        let (accent, mark) = (visuals.hyperlink_color, visuals.warn_fg_color);
+        let view = AttentionView {
+            capture: &scene.capture,
+            sinks: &scene.sinks,
+            selected: scene.selected,
+            focus: scene.focus,
+            heatmap: HeatmapColors { text, faint, line, accent, mark },
+            grid: GridColors { placeholder: visuals.faint_bg_color, faint, text, accent },
+        };
+        let mut actions = Vec::new();
+        draw(ui, &scene.attention, view, &mut actions);
+        for action in actions {
+            ctx.request_repaint();
+            match action {
+                AttentionAction::Own(command) => scene.attention.handle(command),
+                AttentionAction::FocusHead(layer, head) => scene.focus = (layer, head),
+                AttentionAction::SelectToken(token) => {
+                    scene.selected = Some(token);
+                    scene.picked.push(token);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn harness(self) -> Harness<'static, Self> {
+        let mut harness = Harness::builder().with_size(SIZE).build_ui_state(Self::ui, self);
+        harness.run_steps(3);
+        harness
+    }
+
+    pub(crate) fn shows_everything(&self) -> bool {
+        let (shown, total) = self.attention.thumbnails_done();
+        shown == total && total > 0 && self.attention.is_settled()
+    }
+}
+
+/// Steps until what the scene waits for has come.
+pub(crate) fn settle(harness: &mut Harness<'_, Scene>) {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !harness.state().shows_everything() {
+        assert!(Instant::now() < deadline, "the tiles never came");
+        std::thread::sleep(Duration::from_millis(2));
+        harness.step();
+    }
+    harness.run_steps(2);
+}
+
+pub(crate) fn matrix(harness: &Harness<'_, Scene>) -> Rect {
+    harness.get_by_role_and_label(Role::Canvas, "Attention pattern").rect()
+}
+
+pub(crate) fn readout(harness: &Harness<'_, Scene>) -> String {
+    harness.get_by_role_and_label(Role::Canvas, "Attention pattern").value().unwrap_or_default()
+}
+
+/// The middle of a cell while the whole matrix is shown.
+pub(crate) fn cell_pos(plot: Rect, n: usize, query: usize, key: usize) -> Pos2 {
+    let part = |cell: usize| (cell as f32 + 0.5) / n as f32;
+    plot.min + vec2(part(key), part(query)) * plot.width()
+}
+
+pub(crate) fn click(harness: &mut Harness<'_, Scene>, at: Pos2) {
+    harness.hover_at(at);
+    harness.run_steps(1);
+    harness.drag_at(at);
+    harness.run_steps(1);
+    harness.drop_at(at);
+    harness.run_steps(2);
+}
+
+/// Query and key of a readout whose cell is visible.
+pub(crate) fn cell_of(readout: &str) -> (usize, usize) {
+    assert!(!readout.contains("masked"), "{readout}");
+    cell_of_any(readout)
+}
+
+pub(crate) fn cell_of_any(readout: &str) -> (usize, usize) {
+    let after = |word: &str| {
+        let rest = readout.split_once(word).unwrap_or_else(|| panic!("no {word:?} in {readout:?}")).1;
+        rest.split(' ').next().and_then(|number| number.parse().ok()).expect("a position")
+    };
+    (after("query "), after("key "))
+}
+
+/// Where a head's picture lies in the grid.
+pub(crate) fn head(harness: &Harness<'_, Scene>, layer: usize, head: usize) -> Rect {
+    harness.get_by_role_and_label(Role::Button, &format!("Layer {layer}, head {head}")).rect()
+}
