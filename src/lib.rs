@@ -1,6 +1,7 @@
 //! Sinkscope: see attention sinks, and what a KV cache loses when it evicts them.
 
 pub mod analysis;
+pub mod app;
 pub mod attention;
 pub mod capture;
 pub mod cli;

@@ -1,0 +1,249 @@
+//! The only place where the window's state changes.
+
+use super::command::{Command, PickKind, Picked};
+use super::prompt::is_prompt_path;
+use super::run::Run;
+use super::running::RunningJob;
+use super::state::AppState;
+use super::toasts::Toast;
+use super::view::{LayerChoice, has_local_layers};
+use crate::Error;
+use crate::engine::{Event, Job, JobId};
+use crate::model::source::ModelRef;
+use std::path::PathBuf;
+
+/// Thresholds that the line can be dragged to.
+pub const THRESHOLDS: std::ops::RangeInclusive<f64> = 0.5..=20.0;
+
+impl AppState {
+    /// Carries out one command.
+    pub fn handle(&mut self, command: Command) {
+        match command {
+            Command::OpenModel(model) => self.open_model(model),
+            Command::Pick(kind) => self.dialogs.ask(kind),
+            Command::Picked(kind, picked) => self.picked(kind, picked),
+            Command::OpenPath(path) => self.open_path(path),
+            Command::ShowPathField(show) => self.path_field = show.then(String::new),
+            Command::SetPathField(path) => self.path_field = Some(path),
+            Command::SetHubName(name) => self.hub_name = name,
+            Command::SetPromptKind(kind) => self.prompt.kind = kind,
+            Command::SetPromptText(text) => self.prompt.text = text,
+            Command::SetTurnRole(turn, role) => {
+                if let Some(turn) = self.prompt.turns.get_mut(turn) {
+                    turn.role = role;
+                }
+            }
+            Command::SetTurnContent(turn, content) => {
+                if let Some(turn) = self.prompt.turns.get_mut(turn) {
+                    turn.content = content;
+                }
+            }
+            Command::AddTurn => self.prompt.add_turn(),
+            Command::RemoveTurn(turn) => {
+                if turn < self.prompt.turns.len() {
+                    self.prompt.turns.remove(turn);
+                }
+            }
+            Command::SetBos(bos) => self.prompt.bos = bos,
+            Command::SetParseSpecials(parse) => self.prompt.parse_specials = parse,
+            Command::LoadSample(sample) => {
+                self.prompt.load_sample(sample);
+                self.run_prompt();
+            }
+            Command::Run => self.run_prompt(),
+            Command::Cancel => self.cancel(),
+            Command::SelectToken(token) => {
+                self.view.selected = (self.view.selected != Some(token)).then_some(token);
+                self.refocus();
+            }
+            Command::ClearSelection => {
+                self.view.selected = None;
+                self.refocus();
+            }
+            Command::MoveSelection(by) => self.move_selection(by),
+            Command::SetStripColour(colour) => {
+                self.view.strip = colour;
+                self.ask_for_partners();
+            }
+            Command::FocusHead(head) => self.view.focus = head,
+            Command::ShowTab(tab) => self.view.tab = tab,
+            Command::SetProfile(profile) => {
+                self.view.profile = profile;
+                self.reanalyse();
+            }
+            Command::SetLayers(layers) => {
+                self.view.layers = layers;
+                self.reanalyse();
+            }
+            Command::SetHead(head) => {
+                self.view.head = head;
+                self.reanalyse();
+            }
+            Command::SetThreshold(threshold) => {
+                self.view.threshold = threshold.clamp(*THRESHOLDS.start(), *THRESHOLDS.end());
+                self.reanalyse();
+            }
+            Command::SetTheme(theme) => self.settings.theme = theme,
+            Command::Copy(text) => self.clipboard = Some(text),
+            Command::DismissToast(id) => self.toasts.retain(|toast| toast.id != id),
+            Command::ExpireToasts => self.toasts.retain(|toast| !toast.is_over()),
+            Command::ForgetRecent(recent) => {
+                if recent < self.settings.recents.len() {
+                    self.settings.recents.remove(recent);
+                }
+            }
+            Command::Engine(job, event) => self.engine_said(job, event),
+            Command::Partners(partners) => self.partners = Some(partners),
+            Command::MemoryNow(bytes) => self.memory_now_bytes = Some(bytes),
+            Command::Attention(command) => self.attention.handle(command),
+        }
+    }
+
+    fn open_model(&mut self, model: ModelRef) {
+        self.path_field = None;
+        self.notices.clear();
+        self.model_failure = None;
+        self.opened = Some(model.clone());
+        let id = self.engine.submit(Job::Open { model, offline: self.offline });
+        self.job = Some(RunningJob::new(id, true));
+    }
+
+    fn run_prompt(&mut self) {
+        if self.job.as_ref().is_some_and(|job| job.opens_a_model) {
+            // The prompt is run as soon as the model is there.
+            return;
+        }
+        if self.model.is_none() {
+            self.say_error("No model is loaded: open one first".to_owned());
+            return;
+        }
+        let id = self.engine.submit(Job::Analyze { prompt: self.prompt.input(), bos: self.prompt.bos });
+        self.job = Some(RunningJob::new(id, false));
+    }
+
+    fn cancel(&mut self) {
+        if let Some(job) = &mut self.job {
+            job.cancelling = true;
+            self.engine.cancel();
+        }
+    }
+
+    fn picked(&mut self, kind: PickKind, picked: Picked) {
+        match (kind, picked) {
+            (PickKind::PromptFile, Picked::Path(path)) => self.open_prompt(&path),
+            (_, Picked::Path(path)) => self.open_model(ModelRef::Path(path)),
+            (_, Picked::Cancelled) => {}
+            (_, Picked::Unavailable) => {
+                self.path_field = Some(String::new());
+                self.say("No file dialog on this machine: type the path".to_owned());
+            }
+        }
+    }
+
+    fn open_path(&mut self, path: PathBuf) {
+        self.path_field = None;
+        if is_prompt_path(&path) {
+            self.open_prompt(&path);
+        } else {
+            self.open_model(ModelRef::Path(path));
+        }
+    }
+
+    fn open_prompt(&mut self, path: &std::path::Path) {
+        match self.prompt.load_file(path) {
+            Ok(()) => self.run_prompt(),
+            Err(why) => self.say_error(why.to_string()),
+        }
+    }
+
+    fn engine_said(&mut self, id: JobId, event: Event) {
+        let Some(job) = self.job.as_mut().filter(|job| job.id == id) else { return };
+        match event {
+            Event::Notice(line) => self.notices.push(line),
+            Event::Progress(progress) => job.note(progress),
+            Event::ModelReady(model) => {
+                self.job = None;
+                if let Some(opened) = self.opened.take() {
+                    self.settings.remember(&opened);
+                }
+                self.view.layers =
+                    if has_local_layers(&model.spec) { LayerChoice::Global } else { LayerChoice::All };
+                self.model = Some(model);
+                self.run_prompt();
+            }
+            Event::TokensReady(_, plan) => self.plan = Some(plan),
+            Event::CaptureReady(capture) => {
+                self.job = None;
+                self.partners = None;
+                self.view.fit_to(&capture.model.spec, capture.len());
+                self.run = Some(Run::new(capture, &self.view));
+                self.ask_for_partners();
+            }
+            Event::Failed(why) => self.job_failed(&why),
+        }
+    }
+
+    fn job_failed(&mut self, why: &Error) {
+        let opening = self.job.take().is_some_and(|job| job.opens_a_model);
+        if why.is_cancelled() {
+            self.say("Cancelled".to_owned());
+        } else {
+            self.say_error(why.to_string());
+        }
+        if opening && self.model.is_none() {
+            self.model_failure = Some(why.to_string());
+        }
+    }
+
+    fn move_selection(&mut self, by: isize) {
+        let Some(run) = &self.run else { return };
+        let last = run.capture.len().saturating_sub(1);
+        let next = match self.view.selected {
+            Some(token) => token.saturating_add_signed(by).min(last),
+            None if by < 0 => last,
+            None => 0,
+        };
+        self.view.selected = Some(next);
+        self.refocus();
+    }
+
+    fn refocus(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.refocus(&self.view);
+        }
+        self.ask_for_partners();
+    }
+
+    fn reanalyse(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.reanalyse(&self.view);
+        }
+        self.ask_for_partners();
+    }
+
+    /// Has the worker compute the partners that the strip shows, unless they are there.
+    fn ask_for_partners(&mut self) {
+        let Some(run) = &self.run else { return };
+        let Some(key) = run.partners_key(&self.view) else { return };
+        if self.partners.as_ref().is_none_or(|partners| partners.key != key) {
+            self.partners_worker.ask(std::sync::Arc::clone(&run.capture), key);
+        }
+    }
+
+    fn say(&mut self, text: String) {
+        self.toast(false, text);
+    }
+
+    fn say_error(&mut self, text: String) {
+        self.toast(true, text);
+    }
+
+    fn toast(&mut self, is_error: bool, text: String) {
+        // The same message again replaces the old one instead of piling up.
+        self.toasts.retain(|toast| toast.text != text);
+        self.next_toast += 1;
+        self.toasts.push(Toast::new(self.next_toast, is_error, text));
+        let excess = self.toasts.len().saturating_sub(Toast::MOST);
+        self.toasts.drain(..excess);
+    }
+}

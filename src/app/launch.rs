@@ -1,0 +1,180 @@
+//! From options to a window: which renderer, and what happens where there is no display.
+
+use super::dialogs::NativeDialogs;
+use super::engine_handle::EngineHandle;
+use super::prompt::PromptDraft;
+use super::settings::Settings;
+use super::state::{AppState, Services};
+use super::{App, Command};
+use crate::engine::Engine;
+use crate::model::source::ModelRef;
+use eframe::Renderer;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Environment variable that picks the renderer: `wgpu` or `glow`.
+pub(super) const RENDERER_VARIABLE: &str = "SINKSCOPE_RENDERER";
+
+/// What the window starts with.
+pub struct RunOptions {
+    /// The model to open first.
+    pub model: ModelRef,
+    /// Whether the network is off limits.
+    pub offline: bool,
+    /// The prompt in the editor; the sample chat when `None`.
+    pub prompt: Option<PromptDraft>,
+    /// Starts the engine; it calls what it is given whenever it has something to say.
+    pub engine: Box<dyn Fn(Box<dyn Fn() + Send + Sync>) -> Box<dyn EngineHandle>>,
+}
+
+impl RunOptions {
+    /// A window on this model with the real engine and the sample prompt.
+    #[must_use]
+    pub fn new(model: ModelRef, offline: bool) -> Self {
+        let engine = |wake: Box<dyn Fn() + Send + Sync>| -> Box<dyn EngineHandle> { Box::new(Engine::start(wake)) };
+        Self { model, offline, prompt: None, engine: Box::new(engine) }
+    }
+}
+
+/// Why there is no window. The headless commands do the same work.
+#[derive(Debug, thiserror::Error)]
+pub enum WindowError {
+    /// Nothing to draw on.
+    #[error("No display: set DISPLAY or WAYLAND_DISPLAY, or use `sinkscope analyze` and `sinkscope render`")]
+    NoDisplay,
+    /// No renderer came up, or a library is missing.
+    #[error("The window could not be opened ({0}). `sinkscope analyze` and `sinkscope render` need none")]
+    NoRenderer(String),
+}
+
+/// Opens the window and runs until it is closed.
+///
+/// # Errors
+/// [`WindowError`] when there is no display, no renderer works, or a library is missing.
+pub fn run(options: RunOptions) -> Result<(), WindowError> {
+    if !has_display() {
+        return Err(WindowError::NoDisplay);
+    }
+    let mut last = String::new();
+    for renderer in renderers() {
+        match open(&options, renderer) {
+            Ok(()) => return Ok(()),
+            Err(why) => {
+                tracing::info!("{renderer} failed: {why}");
+                last = why;
+            }
+        }
+    }
+    Err(WindowError::NoRenderer(last))
+}
+
+fn has_display() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !cfg!(all(unix, not(target_os = "macos"))) || set("DISPLAY") || set("WAYLAND_DISPLAY")
+}
+
+/// The renderers to try, the best first.
+fn renderers() -> Vec<Renderer> {
+    let asked = std::env::var(RENDERER_VARIABLE).unwrap_or_default();
+    match asked.to_ascii_lowercase().as_str() {
+        "wgpu" => vec![Renderer::Wgpu],
+        "glow" => vec![Renderer::Glow],
+        // Under software rendering glow draws several times as many frames.
+        _ if has_real_adapter() => vec![Renderer::Wgpu, Renderer::Glow],
+        _ => vec![Renderer::Glow, Renderer::Wgpu],
+    }
+}
+
+/// Whether some graphics adapter is more than software.
+fn has_real_adapter() -> bool {
+    use eframe::wgpu;
+    let adapters = catch_unwind(|| {
+        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        let instance = wgpu::Instance::new(descriptor);
+        ready(instance.enumerate_adapters(wgpu::Backends::PRIMARY)).unwrap_or_default()
+    });
+    let is_real = |adapter: &wgpu::Adapter| {
+        !matches!(adapter.get_info().device_type, wgpu::DeviceType::Cpu | wgpu::DeviceType::Other)
+    };
+    adapters.is_ok_and(|adapters| adapters.iter().any(is_real))
+}
+
+/// The value of a future that is ready at once, as this one is everywhere but on the web.
+fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(value) => Some(value),
+        std::task::Poll::Pending => None,
+    }
+}
+
+fn open(options: &RunOptions, renderer: Renderer) -> Result<(), String> {
+    let native = eframe::NativeOptions {
+        renderer,
+        viewport: egui::ViewportBuilder::default()
+            .with_title("Sinkscope")
+            .with_app_id("sinkscope")
+            .with_inner_size([1280.0, 800.0])
+            .with_min_inner_size([960.0, 620.0])
+            .with_drag_and_drop(true)
+            .with_icon(icon()),
+        persist_window: true,
+        ..Default::default()
+    };
+    // winit panics where a library such as libxkbcommon-x11 is missing.
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        eframe::run_native("sinkscope", native, Box::new(|creation| Ok(Box::new(create(options, creation)))))
+    }));
+    match outcome {
+        Ok(result) => result.map_err(|why| why.to_string()),
+        Err(panic) => Err(panic_message(panic.as_ref())),
+    }
+}
+
+fn create(options: &RunOptions, creation: &eframe::CreationContext<'_>) -> App {
+    let ctx = &creation.egui_ctx;
+    let settings: Settings =
+        creation.storage.and_then(|storage| eframe::get_value(storage, Settings::KEY)).unwrap_or_default();
+    let wake = || {
+        let ctx = ctx.clone();
+        move || ctx.request_repaint()
+    };
+    let services = Services {
+        engine: (options.engine)(Box::new(wake())),
+        dialogs: Box::new(NativeDialogs::new(ctx.clone())),
+        wake: Box::new(wake()),
+    };
+    let mut state = AppState::new(services, settings, options.offline);
+    if let Some(prompt) = &options.prompt {
+        state.prompt = prompt.clone();
+    }
+    state.watch_memory(wake());
+    state.handle(Command::OpenModel(options.model.clone()));
+    App::new(ctx, state)
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|| "it panicked".to_owned());
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The window's icon: a causal triangle with one bright column.
+fn icon() -> egui::IconData {
+    const SIDE: u32 = 64;
+    let mut rgba = Vec::with_capacity((SIDE * SIDE * 4) as usize);
+    for y in 0..SIDE {
+        for x in 0..SIDE {
+            let color: [u8; 4] = match (x, y) {
+                _ if x > y => [0x1a, 0x1d, 0x22, 0xff],
+                (4..14, _) => [0xf5, 0x9e, 0x42, 0xff],
+                _ if y - x < 8 => [0x5b, 0xa7, 0xe8, 0xff],
+                _ => [0x2c, 0x3e, 0x52, 0xff],
+            };
+            rgba.extend_from_slice(&color);
+        }
+    }
+    egui::IconData { rgba, width: SIDE, height: SIDE }
+}

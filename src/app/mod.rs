@@ -1,0 +1,93 @@
+//! The window: state in one place, panels as free functions over it, commands in between.
+//!
+//! A frame: what came in (engine, dialogs, workers, keys) → commands → [`AppState::handle`]; then
+//! the panels draw the state and push commands, which are handled before the next frame.
+
+mod command;
+pub mod dialogs;
+pub mod engine_handle;
+mod format;
+mod handle;
+mod launch;
+mod memory;
+pub mod panels;
+pub mod partners;
+pub mod prompt;
+pub mod run;
+pub mod running;
+pub mod settings;
+mod shortcuts;
+mod state;
+pub mod theme;
+pub mod toasts;
+pub mod view;
+
+pub use command::{Command, PickKind, Picked};
+pub use handle::THRESHOLDS;
+pub use launch::{RunOptions, WindowError, run};
+pub use state::{AppState, Services};
+
+use settings::Settings;
+
+/// The application as eframe and the tests drive it.
+pub struct App {
+    state: AppState,
+}
+
+impl App {
+    /// Dresses `ctx` and wraps the state.
+    #[must_use]
+    pub fn new(ctx: &egui::Context, state: AppState) -> Self {
+        theme::install(ctx);
+        ctx.set_theme(state.settings.theme);
+        Self { state }
+    }
+
+    /// The state, for tests.
+    #[must_use]
+    pub fn state(&self) -> &AppState {
+        &self.state
+    }
+
+    /// The state, for tests that play the part of the outside world.
+    #[must_use]
+    pub fn state_mut(&mut self) -> &mut AppState {
+        &mut self.state
+    }
+
+    /// Handles commands; what only the context can do follows.
+    fn carry_out(&mut self, ctx: &egui::Context, commands: Vec<Command>) {
+        for command in commands {
+            self.state.handle(command);
+            // What a command changed must be seen without waiting for the next input.
+            ctx.request_repaint();
+        }
+        if let Some(text) = self.state.take_clipboard() {
+            ctx.copy_text(text);
+        }
+        let theme = self.state.settings.theme;
+        if ctx.options(|options| options.theme_preference) != theme {
+            ctx.set_theme(theme);
+        }
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        let mut commands = self.state.incoming();
+        shortcuts::read(ctx, &self.state, &mut commands);
+        self.carry_out(ctx, commands);
+        self.state.frame(ctx);
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        let mut commands = Vec::new();
+        panels::window(ui, &self.state, &mut commands);
+        toasts::ui(ui.ctx(), &self.state.toasts, &mut commands);
+        self.carry_out(&ui.ctx().clone(), commands);
+    }
+
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        eframe::set_value(storage, Settings::KEY, &self.state.settings);
+    }
+}

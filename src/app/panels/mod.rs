@@ -1,0 +1,95 @@
+//! The panels: free functions that draw the state and push commands.
+
+pub mod attention;
+mod inspector;
+mod model_card;
+mod overview;
+mod path_field;
+mod profile;
+mod profile_plot;
+mod prompt;
+mod sinks;
+mod sinks_maps;
+mod start;
+mod status;
+mod strip;
+mod top_bar;
+
+use super::command::Command;
+use super::state::AppState;
+use super::theme::Palette;
+use super::view::Tab;
+use crate::widgets::controls::segmented;
+use egui::{CentralPanel, Frame, Margin, Panel};
+
+/// Draws the whole window.
+pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let palette = Palette::of(ui);
+    let frame = |x: i8, y: i8| Frame::new().fill(palette.panel).inner_margin(Margin::symmetric(x, y));
+
+    Panel::top("top bar")
+        .frame(frame(10, 7))
+        .resizable(false)
+        .show(ui, |ui| top_bar::ui(ui, state, commands));
+    Panel::bottom("status").frame(frame(10, 4)).resizable(false).exact_size(26.0).show(ui, |ui| {
+        status::ui(ui, state, commands);
+    });
+    Panel::top("token strip")
+        .frame(frame(10, 6))
+        .resizable(true)
+        .default_size(106.0)
+        .min_size(60.0)
+        .show(ui, |ui| strip::ui(ui, state, commands));
+    Panel::left("prompt").frame(frame(10, 6)).resizable(true).default_size(252.0).min_size(200.0).show(
+        ui,
+        |ui| {
+            left(ui, state, commands);
+        },
+    );
+    Panel::right("inspector")
+        .frame(frame(10, 6))
+        .resizable(true)
+        .default_size(232.0)
+        .min_size(190.0)
+        .show(ui, |ui| inspector::ui(ui, state, commands));
+    CentralPanel::default().frame(Frame::new().fill(palette.base)).show(ui, |ui| centre(ui, state, commands));
+    path_field::ui(ui, state, commands);
+}
+
+fn left(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
+    Panel::bottom("model card").frame(Frame::new()).resizable(false).show_separator_line(true).show(
+        ui,
+        |ui| {
+            model_card::ui(ui, state, commands);
+        },
+    );
+    CentralPanel::default().frame(Frame::new()).show(ui, |ui| prompt::ui(ui, state, commands));
+}
+
+fn centre(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
+    if state.run.is_none() {
+        start::ui(ui, state, commands);
+        return;
+    }
+    let palette = Palette::of(ui);
+    let margin = |x: i8, y: i8| Frame::new().fill(palette.base).inner_margin(Margin::symmetric(x, y));
+    Panel::bottom("profile")
+        .frame(margin(10, 6))
+        .resizable(true)
+        .default_size(232.0)
+        .min_size(150.0)
+        .show(ui, |ui| profile::ui(ui, state, commands));
+    Panel::top("tabs").frame(margin(10, 5)).resizable(false).show_separator_line(false).show(ui, |ui| {
+        let tabs = [
+            (Tab::Attention, "Attention", "The pattern of every head, and one head large"),
+            (Tab::Sinks, "Sinks", "Sink table, and maps over layers, heads and positions"),
+        ];
+        if let Some(tab) = segmented(ui, state.view.tab, &tabs) {
+            commands.push(Command::ShowTab(tab));
+        }
+    });
+    CentralPanel::default().frame(margin(10, 2)).show(ui, |ui| match state.view.tab {
+        Tab::Attention => attention::ui(ui, state, commands),
+        Tab::Sinks => sinks::ui(ui, state, commands),
+    });
+}

@@ -1,0 +1,168 @@
+//! The model card: what is loaded, how the search for it went, and the field for a Hub name.
+
+use crate::app::command::Command;
+use crate::app::format;
+use crate::app::state::AppState;
+use crate::app::theme::Palette;
+use crate::model::ModelInfo;
+use crate::model::source::ModelRef;
+use crate::widgets::controls::{self, fact, section};
+use egui::{RichText, TextEdit, Ui};
+
+/// Draws the card.
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    section(ui, "MODEL");
+    match &state.model {
+        Some(model) => facts(ui, model, commands),
+        None => {
+            ui.label(RichText::new("None loaded").color(Palette::of(ui).weak));
+        }
+    }
+    search_steps(ui, state);
+    hub_field(ui, state, commands);
+    recents(ui, state, commands);
+    ui.add_space(2.0);
+}
+
+fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
+    ui.spacing_mut().item_spacing.y = 1.0;
+    let spec = &model.spec;
+    fact(
+        ui,
+        "Architecture",
+        &format!("{} · {}", spec.architecture, format::parameters(model.parameters)),
+        &format!("{} parameters", format::count(model.parameters)),
+    );
+    fact(
+        ui,
+        "Layers × heads",
+        &format!("{} × {} ({} kv)", spec.layers, spec.heads, spec.kv_heads),
+        &format!("Head width {}; each KV head serves {} query heads", spec.head_dim, spec.group()),
+    );
+    fact(
+        ui,
+        "Weights",
+        &format!("{} from {}", model.dtype, model.stored_as),
+        &format!("{} in memory", format::bytes(model.weight_bytes)),
+    );
+    fact(
+        ui,
+        "Context",
+        &format!("{} tokens", format::count(spec.context as u64)),
+        "Positions that the model was trained for",
+    );
+    let short_hash: String = model.sha256.chars().take(8).collect();
+    let source = fact(
+        ui,
+        "Source",
+        &shorten(&model.source, 24),
+        &format!("{}\nsha256 {}", model.source, model.sha256),
+    );
+    if source.interact(egui::Sense::click()).clicked() {
+        commands.push(Command::Copy(format!("{} sha256:{}", model.source, model.sha256)));
+    }
+    fact(ui, "sha256", &format!("{short_hash}…"), &format!("{}\nClick the source to copy it", model.sha256));
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let tail: String = text.chars().skip(length - (most - 1)).collect();
+    format!("…{tail}")
+}
+
+fn search_steps(ui: &mut Ui, state: &AppState) {
+    if state.notices.is_empty() {
+        return;
+    }
+    egui::CollapsingHeader::new(RichText::new("How it was found").size(12.0))
+        .id_salt("search")
+        .show(ui, |ui| {
+            egui::ScrollArea::vertical().max_height(90.0).show(ui, |ui| {
+                for notice in &state.notices {
+                    ui.label(RichText::new(notice).size(11.0));
+                }
+            });
+        })
+        .header_response
+        .on_hover_text("Where the model was looked for, and why one place gave way to the next");
+}
+
+fn hub_field(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    ui.add_space(4.0);
+    ui.horizontal(|ui| {
+        let mut name = state.hub_name.clone();
+        let edit = TextEdit::singleline(&mut name)
+            .hint_text("Hub name: owner/model")
+            .desired_width(ui.available_width() - 58.0);
+        let response = ui
+            .add(edit)
+            .on_hover_text("A repository of the Hugging Face Hub; owner/model@revision for a revision");
+        controls::name(&response, "Hub name");
+        let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+        if response.changed() {
+            commands.push(Command::SetHubName(name.clone()));
+        }
+        let model = hub_model(&name);
+        let get = ui
+            .add_enabled(model.is_some(), egui::Button::new("Open"))
+            .on_hover_text("Fetch and open this model");
+        if let Some(model) = model.filter(|_| entered || get.clicked()) {
+            commands.push(Command::OpenModel(model));
+        }
+    });
+}
+
+/// `owner/name` or `owner/name@revision`.
+fn hub_model(name: &str) -> Option<ModelRef> {
+    let (repository, revision) = match name.trim().split_once('@') {
+        Some((repository, revision)) => (repository, Some(revision.to_owned())),
+        None => (name.trim(), None),
+    };
+    let (owner, model) = repository.split_once('/')?;
+    let well_formed = !owner.is_empty() && !model.is_empty() && !model.contains('/');
+    well_formed.then(|| ModelRef::Hub { repository: repository.to_owned(), revision })
+}
+
+fn recents(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    if state.settings.recents.len() < 2 {
+        return;
+    }
+    section(ui, "RECENT");
+    for (index, recent) in state.settings.recents.iter().enumerate().skip(1).take(3) {
+        let link = ui.add(egui::Button::new(recent.label()).frame(false).truncate());
+        if link.clicked() {
+            commands.push(Command::OpenModel(recent.model()));
+        }
+        link.on_hover_text(recent.place()).context_menu(|ui| {
+            if ui.button("Forget").on_hover_text("Take it off this list").clicked() {
+                commands.push(Command::ForgetRecent(index));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hub_names_have_an_owner_and_may_have_a_revision() {
+        assert_eq!(hub_model(" a/b "), Some(ModelRef::Hub { repository: "a/b".into(), revision: None }));
+        assert_eq!(
+            hub_model("a/b@v1"),
+            Some(ModelRef::Hub { repository: "a/b".into(), revision: Some("v1".into()) })
+        );
+        for bad in ["", "a", "a/", "/b", "a/b/c"] {
+            assert_eq!(hub_model(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn long_sources_keep_their_end() {
+        assert_eq!(shorten("abcdef", 6), "abcdef");
+        assert_eq!(shorten("abcdefg", 4), "…efg");
+    }
+}

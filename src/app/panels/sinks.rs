@@ -1,0 +1,148 @@
+//! The Sinks view: the table of sinks and structural tokens, beside maps of where they hold.
+
+use super::sinks_maps;
+use crate::app::command::Command;
+use crate::app::format;
+use crate::app::run::Run;
+use crate::app::state::AppState;
+use crate::app::theme::Palette;
+use egui::{Align, Layout, Panel, RichText, Sense, Ui};
+use egui_extras::{Column, TableBuilder, TableRow};
+
+const ROW_HEIGHT: f32 = 19.0;
+
+/// Draws table and maps.
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let Some(run) = &state.run else { return };
+    let frame = egui::Frame::new();
+    Panel::right("sink maps")
+        .frame(frame.inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO }))
+        .resizable(true)
+        .default_size(330.0)
+        .min_size(220.0)
+        .show(ui, |ui| sinks_maps::ui(ui, run, commands));
+    egui::CentralPanel::default().frame(frame).show(ui, |ui| {
+        caption(ui, run);
+        table(ui, state, run, commands);
+    });
+}
+
+fn caption(ui: &mut Ui, run: &Run) {
+    let palette = Palette::of(ui);
+    if let Some(why) = run.analysis.not_tested() {
+        ui.label(RichText::new(why).color(palette.warn));
+        return;
+    }
+    let used = if run.analysis.options.selection == crate::analysis::Selection::default() {
+        "all layers and heads"
+    } else {
+        "chosen layers and heads"
+    };
+    let text = format!(
+        "{} flagged by {} over {used} at z > {:.2}; structural tokens are listed whether flagged or not",
+        run.analysis.sinks.len(),
+        run.analysis.options.profile.name(),
+        run.analysis.detection.threshold,
+    );
+    ui.label(RichText::new(text).color(palette.weak).size(11.5));
+}
+
+/// The rows: flagged tokens by z, then the evidence that is not flagged, by position.
+fn rows(run: &Run) -> Vec<usize> {
+    let mut sinks: Vec<(usize, f64)> = run.analysis.sinks.iter().map(|sink| (sink.index, sink.z)).collect();
+    sinks.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mut rows: Vec<usize> = sinks.into_iter().map(|(index, _)| index).collect();
+    rows.extend(run.analysis.evidence().into_iter().filter(|&index| !run.is_sink(index)));
+    rows
+}
+
+fn table(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+    let rows = rows(run);
+    let kind = run.analysis.options.profile;
+    let unit = format!("{}, {}: the profile below", kind.name(), kind.unit());
+    let heads = [
+        ("#", "Position in the prompt, from 0"),
+        ("token", "The token; whitespace is made visible"),
+        ("class", "What the token is, from the tokenizer's metadata and the chat template"),
+        (kind.name(), unit.as_str()),
+        ("z", "Robust standard deviations above the median, in logarithms"),
+        ("share", "Share of all attention"),
+        ("rate", "Sink rate: share of heads with α > 0.3; it falls with the number of tokens"),
+        ("born", "First layer whose far-lift over all heads exceeds 5"),
+    ];
+    ui.spacing_mut().item_spacing.x = 5.0;
+    TableBuilder::new(ui)
+        .id_salt("sinks")
+        .striped(true)
+        .sense(Sense::click())
+        .cell_layout(Layout::left_to_right(Align::Center))
+        .column(Column::exact(36.0))
+        .column(Column::remainder().at_least(70.0).clip(true))
+        .column(Column::exact(66.0))
+        .column(Column::exact(50.0))
+        .column(Column::exact(42.0))
+        .column(Column::exact(42.0))
+        .column(Column::exact(38.0))
+        .column(Column::exact(36.0))
+        .header(20.0, |mut header| {
+            for (i, (name, tip)) in heads.iter().enumerate() {
+                header.col(|ui| heading(ui, name, tip, i == 1 || i == 2));
+            }
+        })
+        .body(|body| {
+            body.rows(ROW_HEIGHT, rows.len(), |mut row| {
+                let index = rows[row.index()];
+                row.set_selected(state.view.selected == Some(index));
+                cells(&mut row, run, index);
+                if row.response().clicked() {
+                    commands.push(Command::SelectToken(index));
+                }
+            });
+        });
+}
+
+fn heading(ui: &mut Ui, name: &str, tip: &str, left: bool) {
+    let palette = Palette::of(ui);
+    let text = RichText::new(name).size(11.0).color(palette.weak);
+    if left {
+        ui.label(text).on_hover_text(tip);
+    } else {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(text).on_hover_text(tip));
+    }
+}
+
+fn cells(row: &mut TableRow<'_, '_>, run: &Run, index: usize) {
+    let analysis = &run.analysis;
+    let flagged = run.is_sink(index);
+    let kind = analysis.options.profile;
+    let (class, letter) = format::class(analysis.classes[index]);
+    let birth = run.birth_layer(index).map_or_else(|| "–".to_owned(), |layer| layer.to_string());
+    let share = analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent);
+    number(row, &index.to_string(), flagged);
+    row.col(|ui| {
+        let palette = Palette::of(ui);
+        let color = if flagged { palette.sink } else { palette.text };
+        let mark = if flagged { "● " } else { "" };
+        let label = run.capture.tokens.tokens[index].label();
+        ui.label(RichText::new(format!("{mark}{label}")).monospace().color(color));
+    });
+    row.col(|ui| {
+        ui.label(RichText::new(class).size(12.0))
+            .on_hover_text(format!("{letter}: {}", format::class_meaning(analysis.classes[index])));
+    });
+    number(row, &format::profile_value(kind, analysis.profile(kind)[index]), flagged);
+    number(row, &format::z(analysis.detection.z[index]), flagged);
+    number(row, &share, flagged);
+    number(row, &format::percent(analysis.sink_rate[index]), flagged);
+    number(row, &birth, flagged);
+}
+
+fn number(row: &mut TableRow<'_, '_>, text: &str, strong: bool) {
+    row.col(|ui| {
+        let palette = Palette::of(ui);
+        let color = if strong { palette.text } else { palette.weak };
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.label(RichText::new(text).monospace().color(color));
+        });
+    });
+}

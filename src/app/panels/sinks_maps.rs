@@ -1,0 +1,162 @@
+//! Two maps: α of one token over layers and heads, and far-lift over layers and positions.
+
+use crate::app::command::Command;
+use crate::app::format;
+use crate::app::run::{Run, TokenFacts};
+use crate::app::theme::Palette;
+use crate::app::view::HeadId;
+use crate::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
+use crate::widgets::cell_map::CellMap;
+use egui::{Align2, Color32, FontId, Rect, RichText, Ui, pos2, vec2};
+
+/// Room for layer numbers.
+const GUTTER: f32 = 20.0;
+/// Room for the column axis below.
+const AXIS: f32 = 16.0;
+/// Far-lift at the cold and the hot end.
+const FAR_LIFT_ENDS: (f64, f64) = (0.1, 100.0);
+
+/// Draws both maps side by side.
+pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
+    let height = (ui.available_height() - 34.0 - AXIS).max(60.0);
+    let narrow = (ui.available_width() * 0.36).clamp(80.0, 150.0);
+    ui.horizontal_top(|ui| {
+        if let Some(facts) = &run.focus {
+            ui.vertical(|ui| alpha_map(ui, run, facts, vec2(narrow, height), commands));
+            ui.add_space(6.0);
+        }
+        let wide = ui.available_width();
+        ui.vertical(|ui| far_lift_map(ui, run, vec2(wide, height), commands));
+    });
+}
+
+fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, commands: &mut Vec<Command>) {
+    let palette = Palette::of(ui);
+    let label = run.capture.tokens.tokens[facts.index].label();
+    title(ui, size.x, &format!("α of {} {label}", facts.index), "layer × head");
+    let table = ColorTable::new(
+        ColorScale::of(ScaleKind::Sqrt),
+        ColorMap::Magma,
+        SpecialColors::for_dark(palette.dark),
+    );
+    let heads = facts.alpha.first().map_or(0, Vec::len);
+    let map = CellMap {
+        name: "α by layer and head",
+        rows: facts.alpha.len(),
+        columns: heads,
+        value: &|layer, head| facts.alpha[layer].get(head).copied(),
+        color: &|value| rgb(&table, value),
+        missing: palette.raised,
+        marked: None,
+    };
+    let output = with_layer_numbers(ui, facts.alpha.len(), |ui| map.show(ui, vec2(size.x - GUTTER, size.y)));
+    axis(ui, output.rect, &[(0.0, "head 0".to_owned()), (1.0, heads.saturating_sub(1).to_string())]);
+    if let Some((layer, head)) = output.hovered {
+        if output.response.clicked() {
+            commands.push(Command::FocusHead(HeadId { layer, head }));
+        }
+        let alpha = facts.alpha[layer].get(head).copied().unwrap_or(0.0);
+        output
+            .response
+            .on_hover_text(format!("Layer {layer}, head {head}: α {alpha:.3}\nClick to focus this head"));
+    }
+}
+
+fn far_lift_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Command>) {
+    let palette = Palette::of(ui);
+    title(ui, size.x, "far-lift", "layer × key position");
+    let table = ColorTable::new(
+        ColorScale::of(ScaleKind::Linear),
+        ColorMap::Magma,
+        SpecialColors::for_dark(palette.dark),
+    );
+    let layers = &run.far_lift_by_layer;
+    let n = run.capture.len();
+    let map = CellMap {
+        name: "Far-lift by layer and position",
+        rows: layers.len(),
+        columns: n,
+        value: &|layer, key| layers[layer][key],
+        color: &|value| rgb(&table, log_position(value)),
+        missing: palette.raised,
+        marked: run.focus.as_ref().map(|facts| (facts.index, palette.accent)),
+    };
+    let output = with_layer_numbers(ui, layers.len(), |ui| map.show(ui, vec2(size.x - GUTTER, size.y)));
+    axis(ui, output.rect, &[(0.0, "key 0".to_owned()), (1.0, n.saturating_sub(1).to_string())]);
+    if let Some((layer, key)) = output.hovered {
+        if output.response.clicked() {
+            commands.push(Command::SelectToken(key));
+        }
+        let label = run.capture.tokens.tokens[key].label();
+        let value = layers[layer][key]
+            .map_or_else(|| "n/a".to_owned(), |v| format!("{} × uniform", format::significant(v)));
+        output
+            .response
+            .on_hover_text(format!("Layer {layer}, key {key} {label}: {value}\nClick to select this token"));
+    }
+}
+
+/// Where a far-lift lies between the ends, on a logarithmic scale; never exactly 0, which has its
+/// own colour.
+fn log_position(value: f64) -> f64 {
+    let (low, high) = FAR_LIFT_ENDS;
+    ((value.max(low) / low).ln() / (high / low).ln()).clamp(1e-6, 1.0)
+}
+
+fn rgb(table: &ColorTable, value: f64) -> Color32 {
+    let [r, g, b] = table.rgb(value as f32);
+    Color32::from_rgb(r, g, b)
+}
+
+fn title(ui: &mut Ui, width: f32, what: &str, over: &str) {
+    let palette = Palette::of(ui);
+    ui.scope(|ui| {
+        ui.set_max_width(width);
+        ui.spacing_mut().item_spacing.y = 0.0;
+        ui.add(egui::Label::new(RichText::new(what).size(12.0).strong()).truncate());
+        ui.add(egui::Label::new(RichText::new(over).size(11.0).color(palette.weak)).truncate());
+    });
+}
+
+fn with_layer_numbers<T>(ui: &mut Ui, layers: usize, add: impl FnOnce(&mut Ui) -> T) -> T
+where
+    T: HasRect,
+{
+    let palette = Palette::of(ui);
+    let output = ui
+        .horizontal_top(|ui| {
+            ui.spacing_mut().item_spacing.x = 0.0;
+            ui.add_space(GUTTER);
+            add(ui)
+        })
+        .inner;
+    let rect = output.rect();
+    let row = rect.height() / layers.max(1) as f32;
+    let step = if row >= 11.0 { 1 } else { 5 };
+    for layer in (0..layers).step_by(step) {
+        let y = rect.top() + row * (layer as f32 + 0.5);
+        let at = pos2(rect.left() - 4.0, y);
+        ui.painter().text(at, Align2::RIGHT_CENTER, layer, FontId::monospace(9.5), palette.weak);
+    }
+    output
+}
+
+/// Something drawn, with the place of its cells.
+trait HasRect {
+    fn rect(&self) -> Rect;
+}
+
+impl HasRect for crate::widgets::cell_map::CellMapOutput {
+    fn rect(&self) -> Rect {
+        self.rect
+    }
+}
+
+fn axis(ui: &mut Ui, rect: Rect, marks: &[(f32, String)]) {
+    let palette = Palette::of(ui);
+    for (part, text) in marks {
+        let at = pos2(egui::lerp(rect.x_range(), *part), rect.bottom() + 6.0);
+        let align = if *part < 0.5 { Align2::LEFT_TOP } else { Align2::RIGHT_TOP };
+        ui.painter().text(at, align, text, FontId::monospace(9.5), palette.weak);
+    }
+}

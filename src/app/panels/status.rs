@@ -1,0 +1,108 @@
+//! The status line: checks, timings, memory.
+
+use crate::app::command::Command;
+use crate::app::format;
+use crate::app::state::AppState;
+use crate::app::theme::Palette;
+use crate::capture::Checks;
+use crate::widgets::controls::{Sign, sign};
+use egui::{Color32, Layout, RichText, Ui};
+
+/// Row sums may be off by this much in f32 before the sign turns.
+const ROW_SUM_TOLERANCE: f64 = 1e-4;
+
+/// Draws the line.
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let palette = Palette::of(ui);
+    ui.horizontal_centered(|ui| {
+        ui.spacing_mut().item_spacing.x = 12.0;
+        if let Some(run) = &state.run {
+            checks(ui, &run.capture.checks, palette, commands);
+            ui.separator();
+            let item = |ui: &mut Ui, text: String, tip: &str| {
+                ui.label(RichText::new(text).monospace().size(11.0).color(palette.weak)).on_hover_text(tip);
+            };
+            item(ui, format!("load {}", format::millis(run.capture.model.load_ms)), "Time to load the model");
+            item(
+                ui,
+                format!("prefill {}", format::millis(run.capture.prefill_ms)),
+                "Time to run the model over the prompt and capture its attention",
+            );
+            item(
+                ui,
+                format!("analysis {}", format::millis(run.analysis_ms)),
+                "Time from column sums to sinks",
+            );
+            if let Some(perplexity) = run.capture.perplexity() {
+                let tip = "exp(mean NLL) over the prompt's own tokens";
+                item(ui, format!("PPL {perplexity:.2}"), tip);
+            }
+        }
+        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| memory(ui, state, palette));
+    });
+}
+
+fn checks(ui: &mut Ui, checks: &Checks, palette: Palette, commands: &mut Vec<Command>) {
+    let rows = format!("rows sum to 1 ± {:.0e}", checks.max_row_sum_error).replace("e-", "e−");
+    let leak = if checks.causal_leak == 0.0 {
+        "leak 0".to_owned()
+    } else {
+        format!("leak {:.1e}", checks.causal_leak)
+    };
+    let nan = format!("NaN {}", checks.nan_count);
+    let where_nan = checks.first_nan.map_or_else(
+        || "Rows whose weights are not finite".to_owned(),
+        |(layer, head, query)| {
+            format!("First at layer {layer}, head {head}, query {query}; kept out of every sum")
+        },
+    );
+    let shown = [
+        (
+            rows,
+            checks.max_row_sum_error < ROW_SUM_TOLERANCE,
+            "Largest error of a row's sum, measured on every row".to_owned(),
+        ),
+        (leak, checks.causal_leak == 0.0, "Largest weight on a key that its query must not see".to_owned()),
+        (nan, checks.nan_count == 0, where_nan),
+    ];
+    for (text, holds, tip) in shown {
+        let (shape, color) = if holds { (Sign::Good, palette.good) } else { (Sign::Warning, palette.error) };
+        let response = ui
+            .horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 4.0;
+                sign(ui, shape, color);
+                ui.label(RichText::new(&text).monospace().size(11.0).color(text_color(holds, palette)))
+            })
+            .inner
+            .on_hover_text(format!("{tip}\nClick to copy"));
+        if response.interact(egui::Sense::click()).clicked() {
+            commands.push(Command::Copy(text));
+        }
+    }
+}
+
+fn text_color(holds: bool, palette: Palette) -> Color32 {
+    if holds { palette.weak } else { palette.error }
+}
+
+fn memory(ui: &mut Ui, state: &AppState, palette: Palette) {
+    let now = state.memory_now_bytes.map_or_else(|| "–".to_owned(), format::bytes);
+    let predicted = state.plan.map(|plan| plan.weight_bytes + plan.capture_bytes + plan.scratch_bytes);
+    let text = match predicted {
+        Some(bytes) => format!("memory {now} · predicted {}", format::bytes(bytes)),
+        None => format!("memory {now}"),
+    };
+    let tip = state.plan.map_or_else(
+        || "Resident memory of this process".to_owned(),
+        |plan| {
+            format!(
+                "Resident now {now}\nPredicted: weights {} + capture {} + scratch {}\nAvailable {}",
+                format::bytes(plan.weight_bytes),
+                format::bytes(plan.capture_bytes),
+                format::bytes(plan.scratch_bytes),
+                format::bytes(plan.available_bytes),
+            )
+        },
+    );
+    ui.label(RichText::new(text).monospace().size(11.0).color(palette.weak)).on_hover_text(tip);
+}

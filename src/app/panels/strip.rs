@@ -1,0 +1,187 @@
+//! The token strip: every token a chip, coloured by mass or by attention to the selected token.
+
+use crate::app::command::Command;
+use crate::app::format;
+use crate::app::partners::Partners;
+use crate::app::run::Run;
+use crate::app::state::AppState;
+use crate::app::theme::Palette;
+use crate::app::view::StripColour;
+use crate::widgets::controls::segmented;
+use crate::widgets::token_strip::{Chip, TokenStrip};
+use egui::{Color32, Layout, RichText, Sense, Ui, vec2};
+
+/// Weights at and below this get the coldest colour.
+const COLDEST_WEIGHT: f64 = 1e-4;
+
+/// Draws the strip.
+pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let palette = Palette::of(ui);
+    let Some(run) = &state.run else {
+        ui.label(RichText::new("Tokens appear here when a prompt has run").color(palette.weak));
+        ui.take_available_space();
+        return;
+    };
+    let scale = Scale::of(run, state);
+    header(ui, state, run, &scale, commands);
+    let tokens = &run.capture.tokens.tokens;
+    let label =
+        |token: usize| tokens.get(token).map(crate::model::tokenizer::Token::label).unwrap_or_default();
+    let chip = |token: usize| chip(run, &scale, token, palette);
+    let strip = TokenStrip {
+        key: run.capture.id,
+        len: tokens.len(),
+        label: &label,
+        badged: &run.analysis.detection.flagged,
+        chip: &chip,
+        selected: state.view.selected,
+        accent: palette.accent,
+        tooltip: &|ui, token| tooltip(ui, run, &scale, token),
+    };
+    if let Some(token) = strip.show(ui) {
+        commands.push(Command::SelectToken(token));
+    }
+}
+
+fn header(ui: &mut Ui, state: &AppState, run: &Run, scale: &Scale<'_>, commands: &mut Vec<Command>) {
+    let palette = Palette::of(ui);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(format!("{} tokens", run.capture.len())).strong());
+        ui.label(RichText::new("coloured by").color(palette.weak));
+        let choices = [
+            (
+                StripColour::Mass,
+                "Mass",
+                "Attention mass that each token receives, as the profile below shows it",
+            ),
+            (
+                StripColour::Incoming,
+                "Incoming",
+                "With a token selected: how much each later token attends to it",
+            ),
+            (
+                StripColour::Outgoing,
+                "Outgoing",
+                "With a token selected: how much it attends to each earlier token",
+            ),
+        ];
+        if let Some(colour) = segmented(ui, state.view.strip, &choices) {
+            commands.push(Command::SetStripColour(colour));
+        }
+        ui.label(RichText::new(scale.says(state.view.selected)).color(palette.weak));
+        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| legend(ui, scale, palette));
+    });
+    ui.add_space(1.0);
+}
+
+fn legend(ui: &mut Ui, scale: &Scale<'_>, palette: Palette) {
+    let (low, high) = scale.ends();
+    ui.label(RichText::new(high).monospace().size(11.0).color(palette.weak));
+    let (rect, response) = ui.allocate_exact_size(vec2(96.0, 8.0), Sense::hover());
+    let mut mesh = egui::Mesh::default();
+    for (x, t) in [(rect.left(), 0.0), (rect.right(), 1.0)] {
+        mesh.colored_vertex(egui::pos2(x, rect.top()), palette.heat(t));
+        mesh.colored_vertex(egui::pos2(x, rect.bottom()), palette.heat(t));
+    }
+    mesh.add_triangle(0, 1, 2);
+    mesh.add_triangle(1, 2, 3);
+    ui.painter().add(egui::Shape::mesh(mesh));
+    response.on_hover_text("Colours are logarithmic: equal steps are equal factors");
+    ui.label(RichText::new(low).monospace().size(11.0).color(palette.weak));
+}
+
+fn chip(run: &Run, scale: &Scale<'_>, token: usize, palette: Palette) -> Chip {
+    let fill = scale.position(token).map_or(Color32::TRANSPARENT, |t| palette.heat(t));
+    let text = if fill == Color32::TRANSPARENT { palette.weak } else { palette.text_on(fill) };
+    let badge = run.is_sink(token).then(|| {
+        let (_, letter) = format::class(run.analysis.classes[token]);
+        if palette.dark {
+            (letter, palette.base, palette.sink)
+        } else {
+            (letter, palette.text, palette.panel)
+        }
+    });
+    Chip { fill, text, badge, value: scale.value(token) }
+}
+
+fn tooltip(ui: &mut Ui, run: &Run, scale: &Scale<'_>, token: usize) {
+    let (class, _) = format::class(run.analysis.classes[token]);
+    let kind = run.analysis.options.profile;
+    let profile = format::profile_value(kind, run.analysis.profile(kind)[token]);
+    let facts = &run.capture.tokens.tokens[token];
+    ui.label(RichText::new(format!("{token}  {}", facts.label())).monospace().strong());
+    ui.label(format!("id {} · {class}{}", facts.id, if run.is_sink(token) { " · sink" } else { "" }));
+    ui.label(format!("{} {profile} {}", kind.name(), kind.unit()));
+    ui.label(format!("z {}", format::z(run.analysis.detection.z[token])));
+    if scale.partners.is_some() {
+        ui.label(scale.value(token));
+    }
+}
+
+/// What the chips' colours stand for.
+struct Scale<'a> {
+    run: &'a Run,
+    partners: Option<&'a Partners>,
+    low: f64,
+    high: f64,
+}
+
+impl<'a> Scale<'a> {
+    fn of(run: &'a Run, state: &'a AppState) -> Self {
+        let partners = state.shown_partners();
+        let mut scale = Self { run, partners, low: COLDEST_WEIGHT, high: 1.0 };
+        if partners.is_none() {
+            let profile = run.analysis.profile(run.analysis.options.profile);
+            // The ordinary token is cold, so that what stands out is what is coloured.
+            scale.low = run.analysis.detection.median_ln.exp();
+            scale.high = profile.iter().flatten().copied().fold(scale.low * 10.0, f64::max);
+        }
+        scale
+    }
+
+    fn raw(&self, token: usize) -> Option<f64> {
+        match self.partners {
+            Some(partners) => partners.weights.get(token).copied().flatten().map(f64::from),
+            None => {
+                self.run.analysis.profile(self.run.analysis.options.profile).get(token).copied().flatten()
+            }
+        }
+    }
+
+    /// Where the token's value lies between cold and hot; `None` where it has none.
+    fn position(&self, token: usize) -> Option<f32> {
+        let value = self.raw(token)?.max(f64::MIN_POSITIVE);
+        let t = (value / self.low).ln() / (self.high / self.low).ln();
+        Some(if t.is_finite() { t.clamp(0.0, 1.0) as f32 } else { 0.0 })
+    }
+
+    fn value(&self, token: usize) -> String {
+        let Some(partners) = self.partners else {
+            let kind = self.run.analysis.options.profile;
+            return format!("{} {}", kind.name(), format::profile_value(kind, self.raw(token)));
+        };
+        let weight = self.raw(token).map_or_else(|| "n/a".to_owned(), format::significant);
+        if partners.key.outgoing {
+            format!("{} attends to it: {weight}", partners.key.token)
+        } else {
+            format!("attends to {}: {weight}", partners.key.token)
+        }
+    }
+
+    fn ends(&self) -> (String, String) {
+        (format::significant(self.low), format::significant(self.high))
+    }
+
+    fn says(&self, selected: Option<usize>) -> String {
+        match (self.partners, selected) {
+            (Some(partners), _) if partners.key.outgoing => {
+                format!("mean weight that token {} gives", partners.key.token)
+            }
+            (Some(partners), _) => format!("mean weight on token {}", partners.key.token),
+            (None, _) => {
+                let kind = self.run.analysis.options.profile;
+                format!("{}, {}", kind.name(), kind.unit())
+            }
+        }
+    }
+}

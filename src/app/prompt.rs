@@ -1,0 +1,203 @@
+//! The prompt as the user is writing it, and the prompts that the app brings.
+
+use crate::engine::PromptInput;
+use crate::model::chat::ChatMessage;
+use crate::model::tokenizer::BosChoice;
+use std::path::Path;
+
+/// Plain text or a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub enum PromptKind {
+    /// Text as it is.
+    Text,
+    /// Turns, rendered with the model's own template.
+    #[default]
+    Chat,
+}
+
+/// Prompts that the app brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    /// A short chat.
+    Chat,
+    /// A public-domain text of more than a thousand tokens.
+    Text,
+}
+
+/// The prompt as it stands in the editor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptDraft {
+    /// Which of the two is meant.
+    pub kind: PromptKind,
+    /// The plain text.
+    pub text: String,
+    /// The chat turns.
+    pub turns: Vec<ChatMessage>,
+    /// Whether plain text starts with BOS.
+    pub bos: BosChoice,
+    /// Whether specials typed in plain text are read as such.
+    pub parse_specials: bool,
+}
+
+/// Roles that the editor offers.
+pub const ROLES: [&str; 3] = ["system", "user", "assistant"];
+
+/// Largest prompt file that is read, in bytes: far beyond any context, small enough never to stall.
+const MAX_PROMPT_FILE_BYTES: u64 = 4 << 20;
+
+const SAMPLE_CHAT: &str = include_str!("../../assets/prompts/sky.chat.json");
+const SAMPLE_TEXT: &str = include_str!("../../assets/prompts/declaration.txt");
+
+/// Why a prompt file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptFileError {
+    /// The file system said no.
+    #[error("Can't read the prompt ({0}): {path}", path = .1.display())]
+    Read(String, std::path::PathBuf),
+    /// Larger than any context.
+    #[error("The prompt is {} MiB, more than the {} MiB that can be run: {path}", .0 >> 20, MAX_PROMPT_FILE_BYTES >> 20, path = .1.display())]
+    TooLarge(u64, std::path::PathBuf),
+    /// Not text.
+    #[error("The prompt is not UTF-8 (first bad byte at {0}): save it as UTF-8: {path}", path = .1.display())]
+    NotUtf8(usize, std::path::PathBuf),
+    /// Not a chat.
+    #[error("The chat is not a list of {{\"role\", \"content\"}} ({0}): {path}", path = .1.display())]
+    NotAChat(String, std::path::PathBuf),
+}
+
+impl Default for PromptDraft {
+    fn default() -> Self {
+        let mut draft = Self {
+            kind: PromptKind::Chat,
+            text: String::new(),
+            turns: Vec::new(),
+            bos: BosChoice::Auto,
+            parse_specials: false,
+        };
+        draft.load_sample(Sample::Text);
+        draft.load_sample(Sample::Chat);
+        draft
+    }
+}
+
+impl PromptDraft {
+    /// Replaces the draft by a prompt that the app brings.
+    pub fn load_sample(&mut self, sample: Sample) {
+        match sample {
+            Sample::Chat => {
+                self.kind = PromptKind::Chat;
+                self.turns = parse_chat(SAMPLE_CHAT).unwrap_or_default();
+            }
+            Sample::Text => {
+                self.kind = PromptKind::Text;
+                SAMPLE_TEXT.trim_end().clone_into(&mut self.text);
+            }
+        }
+    }
+
+    /// Replaces the draft by a file's content: a chat for `.json`, else plain text.
+    ///
+    /// # Errors
+    /// When the file can't be read, is not UTF-8, or its JSON is not a chat.
+    pub fn load_file(&mut self, path: &Path) -> Result<(), PromptFileError> {
+        let read = |why: std::io::Error| PromptFileError::Read(why.to_string(), path.to_owned());
+        let bytes = std::fs::metadata(path).map_err(read)?.len();
+        if bytes > MAX_PROMPT_FILE_BYTES {
+            return Err(PromptFileError::TooLarge(bytes, path.to_owned()));
+        }
+        let text = String::from_utf8(std::fs::read(path).map_err(read)?)
+            .map_err(|why| PromptFileError::NotUtf8(why.utf8_error().valid_up_to(), path.to_owned()))?;
+        if path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
+            self.turns = parse_chat(&text)
+                .map_err(|why| PromptFileError::NotAChat(why.to_string(), path.to_owned()))?;
+            self.kind = PromptKind::Chat;
+        } else {
+            self.text = text;
+            self.kind = PromptKind::Text;
+        }
+        Ok(())
+    }
+
+    /// What the engine is given.
+    #[must_use]
+    pub fn input(&self) -> PromptInput {
+        match self.kind {
+            PromptKind::Text => {
+                PromptInput::Text { text: self.text.clone(), parse_specials: self.parse_specials }
+            }
+            PromptKind::Chat => PromptInput::Chat(self.turns.clone()),
+        }
+    }
+
+    /// Adds a turn of the role that comes next.
+    pub fn add_turn(&mut self) {
+        let role = match self.turns.last().map(|turn| turn.role.as_str()) {
+            Some("user") => "assistant",
+            _ => "user",
+        };
+        self.turns.push(ChatMessage { role: role.to_owned(), content: String::new() });
+    }
+}
+
+fn parse_chat(json: &str) -> Result<Vec<ChatMessage>, serde_json::Error> {
+    serde_json::from_str(json)
+}
+
+/// Whether a dropped or typed path is meant as a prompt (else it is a model).
+#[must_use]
+pub fn is_prompt_path(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let model_json = ["config.json", "tokenizer.json", "model.safetensors.index.json"].contains(&name);
+    let ext = path.extension().and_then(|ext| ext.to_str()).map(str::to_ascii_lowercase);
+    !model_json && matches!(ext.as_deref(), Some("txt" | "md" | "markdown" | "json" | "text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_are_there() {
+        let draft = PromptDraft::default();
+        assert_eq!(draft.kind, PromptKind::Chat);
+        assert_eq!(draft.turns.first().map(|turn| turn.role.as_str()), Some("system"));
+        assert!(draft.text.split_whitespace().count() > 900, "the sample text must exceed a thousand tokens");
+    }
+
+    #[test]
+    fn turns_alternate() {
+        let mut draft = PromptDraft { turns: Vec::new(), ..PromptDraft::default() };
+        draft.add_turn();
+        draft.add_turn();
+        draft.add_turn();
+        let roles: Vec<&str> = draft.turns.iter().map(|turn| turn.role.as_str()).collect();
+        assert_eq!(roles, ["user", "assistant", "user"]);
+    }
+
+    #[test]
+    fn a_bad_prompt_file_says_what_is_wrong() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let text = dir.path().join("p.txt");
+        std::fs::write(&text, b"ok \xff").expect("a file");
+        let said = PromptDraft::default().load_file(&text).expect_err("not UTF-8").to_string();
+        assert!(said.starts_with("The prompt is not UTF-8 (first bad byte at 3)"), "{said}");
+
+        let chat = dir.path().join("c.json");
+        std::fs::write(&chat, br#"{"role":"user"}"#).expect("a file");
+        let mut draft = PromptDraft::default();
+        let before = draft.clone();
+        let said = draft.load_file(&chat).expect_err("not a chat").to_string();
+        assert!(said.starts_with("The chat is not a list of {\"role\", \"content\"}"), "{said}");
+        assert_eq!(draft, before, "a bad file must leave the draft alone");
+    }
+
+    #[test]
+    fn prompts_and_models_are_told_apart() {
+        for prompt in ["a.txt", "b/notes.md", "chat.json"] {
+            assert!(is_prompt_path(Path::new(prompt)), "{prompt}");
+        }
+        for model in ["m.gguf", "folder", "x/config.json", "x/tokenizer.json"] {
+            assert!(!is_prompt_path(Path::new(model)), "{model}");
+        }
+    }
+}

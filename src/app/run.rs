@@ -1,0 +1,112 @@
+//! A finished run with all that the views derive from it.
+
+use super::partners::PartnersKey;
+use super::view::ViewOptions;
+use crate::analysis::{Analysis, Corroboration, alpha_by_layer_head, birth_layer, far_lift_by_layer};
+use crate::capture::Capture;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A capture and what is derived from it. Rebuilt, never patched.
+pub struct Run {
+    /// The capture.
+    pub capture: Arc<Capture>,
+    /// Its analysis under the chosen options.
+    pub analysis: Analysis,
+    /// Far-lift of each key by layer, over all heads: `[layer][key]`.
+    pub far_lift_by_layer: Vec<Vec<Option<f64>>>,
+    /// Wall time of the analysis.
+    pub analysis_ms: f64,
+    /// Facts about the selected token, or about the strongest sink when none is selected.
+    pub focus: Option<TokenFacts>,
+}
+
+/// What the inspector and the maps show of one token.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenFacts {
+    /// Position.
+    pub index: usize,
+    /// α of the token in every head: `[layer][head]`.
+    pub alpha: Vec<Vec<f64>>,
+    /// Norms, birth layer, share of heads.
+    pub corroboration: Option<Corroboration>,
+}
+
+impl Run {
+    /// Derives everything from a capture.
+    #[must_use]
+    pub fn new(capture: Arc<Capture>, view: &ViewOptions) -> Self {
+        let began = Instant::now();
+        let analysis = Analysis::of(&capture, view.analysis_options(&capture.model.spec));
+        let far_lift_by_layer = far_lift_by_layer(&capture);
+        let analysis_ms = began.elapsed().as_secs_f64() * 1e3;
+        let mut run = Self { capture, analysis, far_lift_by_layer, analysis_ms, focus: None };
+        run.refocus(view);
+        run
+    }
+
+    /// Derives again what depends on the options.
+    pub fn reanalyse(&mut self, view: &ViewOptions) {
+        let options = view.analysis_options(&self.capture.model.spec);
+        self.analysis = if options.selection == self.analysis.options.selection {
+            self.analysis.with_detector(view.profile, view.threshold)
+        } else {
+            Analysis::of(&self.capture, options)
+        };
+        self.refocus(view);
+    }
+
+    /// Derives again what depends on the selected token.
+    pub fn refocus(&mut self, view: &ViewOptions) {
+        let Some(index) = view.selected.or_else(|| self.strongest()).filter(|&i| i < self.capture.len())
+        else {
+            self.focus = None;
+            return;
+        };
+        if self.focus.as_ref().is_some_and(|facts| facts.index == index) {
+            return;
+        }
+        self.focus = Some(TokenFacts {
+            index,
+            alpha: alpha_by_layer_head(&self.capture, index),
+            corroboration: Corroboration::of(&self.capture, index),
+        });
+    }
+
+    /// The token with the largest share of all attention.
+    #[must_use]
+    pub fn strongest(&self) -> Option<usize> {
+        let share = |&i: &usize| self.analysis.share[i].unwrap_or(0.0);
+        (0..self.analysis.share.len()).max_by(|a, b| share(a).total_cmp(&share(b)))
+    }
+
+    /// Whether a token is flagged.
+    #[must_use]
+    pub fn is_sink(&self, index: usize) -> bool {
+        self.analysis.detection.flagged.binary_search(&index).is_ok()
+    }
+
+    /// The layer in which a token becomes a sink.
+    #[must_use]
+    pub fn birth_layer(&self, index: usize) -> Option<usize> {
+        birth_layer(&self.far_lift_by_layer, index)
+    }
+
+    /// Share of all attention that the flagged tokens receive together.
+    #[must_use]
+    pub fn sinks_share(&self) -> f64 {
+        self.analysis.sinks.iter().filter_map(|sink| self.analysis.share[sink.index]).sum()
+    }
+
+    /// The partners that the strip wants to show; `None` when it shows mass.
+    #[must_use]
+    pub fn partners_key(&self, view: &ViewOptions) -> Option<PartnersKey> {
+        Some(PartnersKey {
+            capture: self.capture.id,
+            token: view.selected?,
+            outgoing: PartnersKey::outgoing_of(view.strip)?,
+            layers: view.layers.of(&self.capture.model.spec),
+            head: view.head,
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! Keys and dropped files.
+
+use super::command::{Command, PickKind};
+use super::state::AppState;
+use egui::{Key, KeyboardShortcut, Modifiers};
+
+/// Runs the prompt.
+pub(super) const RUN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Enter);
+/// Opens a model file.
+pub(super) const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
+
+/// Turns keys and dropped files into commands.
+pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
+    let writing = ctx.text_edit_focused();
+    ctx.input_mut(|input| {
+        if input.consume_shortcut(&RUN) {
+            commands.push(Command::Run);
+        }
+        if input.consume_shortcut(&OPEN) {
+            commands.push(Command::Pick(PickKind::ModelFile));
+        }
+        for file in &input.raw.dropped_files {
+            commands.push(Command::OpenPath(file.path().to_owned()));
+        }
+        if !writing {
+            read_navigation(input, state, commands);
+        }
+    });
+}
+
+fn read_navigation(input: &mut egui::InputState, state: &AppState, commands: &mut Vec<Command>) {
+    if input.consume_key(Modifiers::NONE, Key::Escape) {
+        commands.push(if state.job.is_some() { Command::Cancel } else { Command::ClearSelection });
+    }
+    let steps =
+        [(Key::ArrowLeft, -1), (Key::ArrowRight, 1), (Key::Home, isize::MIN / 2), (Key::End, isize::MAX / 2)];
+    for (key, by) in steps {
+        if state.run.is_some() && input.consume_key(Modifiers::NONE, key) {
+            commands.push(Command::MoveSelection(by));
+        }
+    }
+}

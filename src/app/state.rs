@@ -1,0 +1,155 @@
+//! The state of the window, and the little that can be asked of it.
+
+use super::command::Command;
+use super::dialogs::FileDialogs;
+use super::engine_handle::EngineHandle;
+use super::memory::MemoryWatch;
+use super::panels::attention::AttentionState;
+use super::partners::{Partners, PartnersWorker};
+use super::prompt::PromptDraft;
+use super::run::Run;
+use super::running::RunningJob;
+use super::settings::Settings;
+use super::toasts::Toast;
+use super::view::ViewOptions;
+use crate::engine::MemoryPlan;
+use crate::model::ModelInfo;
+use crate::model::source::ModelRef;
+use std::sync::Arc;
+
+/// Everything the window knows. Only [`AppState::handle`] changes it.
+pub struct AppState {
+    /// The loaded model.
+    pub model: Option<Arc<ModelInfo>>,
+    /// What the search for a model has said so far, a line a step.
+    pub notices: Vec<String>,
+    /// Why there is no model, when loading one failed.
+    pub model_failure: Option<String>,
+    /// The prompt in the editor.
+    pub prompt: PromptDraft,
+    /// The running job.
+    pub job: Option<RunningJob>,
+    /// The last run, with all that is derived from it.
+    pub run: Option<Run>,
+    /// What the running or last job was predicted to need.
+    pub plan: Option<MemoryPlan>,
+    /// Choices about what is shown.
+    pub view: ViewOptions,
+    /// Partners of the selected token, once they are computed.
+    pub partners: Option<Partners>,
+    /// The attention view.
+    pub attention: AttentionState,
+    /// What is remembered between runs.
+    pub settings: Settings,
+    /// The Hub name typed so far.
+    pub hub_name: String,
+    /// The path field, when it is open.
+    pub path_field: Option<String>,
+    /// Resident memory of this process, once it was looked at.
+    pub memory_now_bytes: Option<u64>,
+    /// Messages on show, the oldest first.
+    pub toasts: Vec<Toast>,
+    pub(super) next_toast: u64,
+    /// Text that waits for the clipboard.
+    pub(super) clipboard: Option<String>,
+    pub(super) opened: Option<ModelRef>,
+    pub(super) offline: bool,
+    pub(super) engine: Box<dyn EngineHandle>,
+    pub(super) dialogs: Box<dyn FileDialogs>,
+    pub(super) partners_worker: PartnersWorker,
+    memory: Option<MemoryWatch>,
+}
+
+/// What the state stands on; tests bring their own.
+pub struct Services {
+    /// The engine.
+    pub engine: Box<dyn EngineHandle>,
+    /// File dialogs.
+    pub dialogs: Box<dyn FileDialogs>,
+    /// Wakes the window when a worker has a result.
+    pub wake: Box<dyn Fn() + Send>,
+}
+
+impl AppState {
+    /// A window without a model.
+    #[must_use]
+    pub fn new(services: Services, settings: Settings, offline: bool) -> Self {
+        Self {
+            model: None,
+            notices: Vec::new(),
+            model_failure: None,
+            prompt: PromptDraft::default(),
+            job: None,
+            run: None,
+            plan: None,
+            view: ViewOptions::default(),
+            partners: None,
+            attention: AttentionState::default(),
+            settings,
+            hub_name: String::new(),
+            path_field: None,
+            memory_now_bytes: None,
+            toasts: Vec::new(),
+            next_toast: 0,
+            clipboard: None,
+            opened: None,
+            offline,
+            engine: services.engine,
+            dialogs: services.dialogs,
+            partners_worker: PartnersWorker::start(services.wake),
+            memory: None,
+        }
+    }
+
+    /// What the engine, the dialogs and the workers have to say; never blocks.
+    #[must_use]
+    pub fn incoming(&mut self) -> Vec<Command> {
+        let mut commands = Vec::new();
+        while let Some((job, event)) = self.engine.try_recv() {
+            commands.push(Command::Engine(job, event));
+        }
+        while let Some((kind, picked)) = self.dialogs.poll() {
+            commands.push(Command::Picked(kind, picked));
+        }
+        while let Some(partners) = self.partners_worker.poll() {
+            commands.push(Command::Partners(partners));
+        }
+        if let Some(bytes) = self.memory.as_ref().and_then(MemoryWatch::latest) {
+            commands.push(Command::MemoryNow(bytes));
+        }
+        if self.toasts.iter().any(Toast::is_over) {
+            commands.push(Command::ExpireToasts);
+        }
+        commands
+    }
+
+    /// Lets the views prepare what they derive: tiles and textures. Once a frame, before drawing.
+    pub fn frame(&mut self, ctx: &egui::Context) {
+        let focus = (self.view.focus.layer, self.view.focus.head);
+        self.attention.frame(ctx, self.run.as_ref().map(|run| &run.capture), focus);
+    }
+
+    /// Begins to look at this process's memory once a second.
+    pub fn watch_memory(&mut self, wake: impl Fn() + Send + 'static) {
+        self.memory = Some(MemoryWatch::start(wake));
+    }
+
+    /// Whether the prompt can be run.
+    #[must_use]
+    pub fn can_run(&self) -> bool {
+        self.model.is_some() && self.job.as_ref().is_none_or(|job| !job.opens_a_model)
+    }
+
+    /// Takes the text that waits for the clipboard.
+    pub fn take_clipboard(&mut self) -> Option<String> {
+        self.clipboard.take()
+    }
+
+    /// The partners of the selected token in the direction that the strip shows, if they are there.
+    #[must_use]
+    pub fn shown_partners(&self) -> Option<&Partners> {
+        let run = self.run.as_ref()?;
+        let wanted = run.partners_key(&self.view)?;
+        self.partners.as_ref().filter(|partners| partners.key == wanted)
+    }
+}
