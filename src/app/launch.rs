@@ -30,7 +30,8 @@ impl RunOptions {
     /// A window on this model with the real engine and the sample prompt.
     #[must_use]
     pub fn new(model: ModelRef, offline: bool) -> Self {
-        let engine = |wake: Box<dyn Fn() + Send + Sync>| -> Box<dyn EngineHandle> { Box::new(Engine::start(wake)) };
+        let engine =
+            |wake: Box<dyn Fn() + Send + Sync>| -> Box<dyn EngineHandle> { Box::new(Engine::start(wake)) };
         Self { model, offline, prompt: None, engine: Box::new(engine) }
     }
 }
