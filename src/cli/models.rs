@@ -48,8 +48,14 @@ pub fn run(
             describe(&locator.locate(&ModelRef::parse(model), reporter, cancel)?, reporter)
         }
         ModelsCommand::Where { model: Some(model) } => {
-            let found = locator.cached(&ModelRef::parse(model));
-            describe(&found.ok_or_else(|| SourceError::Offline { name: model.clone() })?, reporter)
+            let found = match ModelRef::parse(model) {
+                // Nothing is fetched for a path, and the error says what is wrong with it.
+                path @ ModelRef::Path(_) => locator.locate(&path, reporter, cancel)?,
+                other => {
+                    locator.cached(&other).ok_or_else(|| SourceError::NotHere { name: model.clone() })?
+                }
+            };
+            describe(&found, reporter)
         }
         ModelsCommand::Where { model: None } => folders(locator),
     };
@@ -148,10 +154,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let locate = |model: &str| ModelsCommand::Where { model: Some(model.into()) };
         let error = run_offline(folder.path(), locate("default")).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "default is not on this machine and fetching is off; run once without --offline, or open a model from disk"
-        );
+        assert_eq!(error, "default is not on this machine; fetch it with: sinkscope models fetch default");
+        let error = run_offline(folder.path(), locate("gpt9")).unwrap_err().to_string();
+        assert_eq!(error, "There is no file or folder here, and it is no Hub name (owner/name): gpt9");
         let path = place_gguf(folder.path());
         for model in ["default", "smollm2-135m-q4_1", path.as_str()] {
             assert_eq!(run_offline(folder.path(), locate(model)).unwrap(), format!("{path}\n"));

