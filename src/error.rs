@@ -18,6 +18,9 @@ pub enum Error {
     /// Writing a result.
     #[error(transparent)]
     Export(#[from] crate::export::ExportError),
+    /// An eviction experiment that makes no sense.
+    #[error("Can't simulate this cache: {0}")]
+    Eviction(#[from] crate::eviction::CaseError),
     /// Arguments that make no sense; the command line exits with 2.
     #[error("{0}")]
     Usage(String),

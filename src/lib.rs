@@ -8,6 +8,7 @@ pub mod cli;
 pub mod color;
 pub mod engine;
 mod error;
+pub mod eviction;
 pub mod export;
 pub mod model;
 pub mod progress;

@@ -53,6 +53,11 @@ impl<'a, T> MatrixRef<'a, T> {
         Self { data, rows, columns, row_stride, column_stride: 1 }
     }
 
+    /// One row of a matrix with contiguous rows.
+    pub(crate) fn row(&self, row: usize) -> &'a [T] {
+        &self.data[row * self.row_stride..][..self.columns]
+    }
+
     /// The same data with rows and columns exchanged.
     pub(crate) fn transposed(self) -> Self {
         Self {

@@ -185,7 +185,7 @@ proptest! {
             weights: Mutex::new(vec![0.0; weights.len()]),
         };
         let (geometry, score) = (case.geometry, case.score);
-        let input = AttentionInput { q: &case.q, k: &case.k, v: &case.v, geometry, score, first_query: case.first_query };
+        let input = AttentionInput { q: &case.q, k: &case.k, v: &case.v, geometry, score, first_query: case.first_query, slots: None };
         let (ours, rows) = attend_slices(&input, &case.rule, &[&keep], &CancelToken::new()).expect("not cancelled");
         let kept = keep.weights.into_inner().expect("no panic");
         prop_assert!(largest_difference(&ours, &context) < 1e-12);
@@ -206,7 +206,7 @@ proptest! {
     fn candle_ops_for_devices_equal_the_cpu_kernel(case in cases(), delta in 0_usize..20) {
         let (q, k, v) = case.tensors();
         let (geometry, score) = (case.geometry, case.score);
-        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0 };
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0, slots: None };
         let cpu = attend(&call, Some(delta), &CancelToken::new()).expect("runs");
         let ops = attend_with_candle_ops(&call, Some(delta), &CancelToken::new()).expect("runs");
         let flat = |t: &Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("f32");
@@ -225,7 +225,7 @@ proptest! {
         let (weights, _) = case.reference();
         let (q, k, v) = case.tensors();
         let (geometry, score) = (case.geometry, case.score);
-        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0 };
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0, slots: None };
         let ours = attend(&call, Some(delta), &CancelToken::new()).expect("runs").statistics.expect("observed");
         let keys = case.first_query + case.queries;
         let (mut all, mut far) = (vec![0.0_f32; geometry.heads * keys], vec![0.0_f32; geometry.heads * keys]);
@@ -335,7 +335,7 @@ fn a_nan_is_counted_named_and_kept_out_of_the_sums() {
     let (q, k) = (tensor(q, 2), tensor(vec![0.25; 8 * 4], 1));
     let score = ScoreRule { scale: 0.5, softcap: None };
     let call =
-        AttentionCall { q: &q, k: &k, v: &k, geometry, score, rule: &Causal, first_query: 0, layer: 7 };
+        AttentionCall { q: &q, k: &k, v: &k, geometry, score, rule: &Causal, first_query: 0, layer: 7, slots: None };
     for run in [attend, attend_with_candle_ops] {
         let seen = run(&call, Some(2), &CancelToken::new()).expect("runs").statistics.expect("observed");
         assert_eq!((seen.checks.nan_count, seen.checks.first_nan), (1, Some((7, 1, 5))));

@@ -75,6 +75,30 @@ impl Analysis {
         Self::of_table(&MassTable::of(capture), classify(&capture.tokens), options)
     }
 
+    /// Analyses the first `prefix` tokens as if the text ended there: earlier rows know nothing of
+    /// later tokens, so their weights are the capture's own.
+    #[must_use]
+    pub fn of_prefix(capture: &Capture, prefix: usize, options: AnalysisOptions) -> Self {
+        let spec = &capture.model.spec;
+        let narrow = |sums: Vec<f64>| sums.into_iter().map(|sum| sum as f32).collect::<Vec<_>>();
+        let sums: Vec<(Vec<f32>, Vec<f32>)> = (0..spec.layers)
+            .map(|layer| {
+                let heads = (0..spec.heads).map(|head| capture.head_column_sums(layer, head, prefix, FAR_DELTA));
+                let (all, far): (Vec<_>, Vec<_>) = heads.unzip();
+                (narrow(all.concat()), narrow(far.concat()))
+            })
+            .collect();
+        let layers = sums.iter().zip(&spec.windows).map(|((column_sums, far_column_sums), &window)| LayerMass {
+            window,
+            column_sums,
+            far_column_sums,
+        });
+        let table = MassTable { n: prefix, heads: spec.heads, layers: layers.collect() };
+        let mut classes = classify(&capture.tokens);
+        classes.truncate(prefix);
+        Self::of_table(&table, classes, options)
+    }
+
     /// Analyses column sums of `n` tokens with the tokens' classes.
     #[must_use]
     pub fn of_table(table: &MassTable<'_>, classes: Vec<TokenClass>, options: AnalysisOptions) -> Self {

@@ -63,6 +63,17 @@ impl Columns {
         first_column + key.min(keys.end) - keys.start
     }
 
+    /// The key of a column.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    pub fn key_of(&self, column: usize) -> usize {
+        let after = self.ranges.partition_point(|(first_column, _)| *first_column <= column);
+        let (first_column, keys) = &self.ranges[after - 1];
+        keys.start + column - first_column
+    }
+
     /// What one row sees, as column ranges: ascending and disjoint.
     pub fn row(&self, rule: &dyn VisibilityRule, row: usize) -> Vec<Range<usize>> {
         let mut visible = Vec::new();
@@ -108,5 +119,6 @@ mod tests {
         assert_eq!((columns.contiguous(), columns.width()), (None, 6));
         assert_eq!(columns.row(&Pinned, 11), [0..2, 3..6]);
         assert_eq!(columns.columns_below(5), 2);
+        assert_eq!([0, 1, 2, 5].map(|column| columns.key_of(column)), [0, 1, 8, 11]);
     }
 }

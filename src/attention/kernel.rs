@@ -29,6 +29,33 @@ pub struct AttentionInput<'a, T> {
     pub score: ScoreRule,
     /// Position of the first query; keys are counted from position 0.
     pub first_query: usize,
+    /// Rotations by which retained keys close up to slots; `None` for the text's own positions.
+    pub slots: Option<SlotRotation<'a, T>>,
+}
+
+/// Rotary tables, `[positions, head_dim / 2]` each, to move queries from text positions to slots.
+///
+/// A key behind a gap of `g` evicted ones is `g` positions nearer in slots than in the text. Rotating
+/// the query back by `g` gives the same score as rotating the key forward, and keys stay as they are.
+#[derive(Clone, Copy)]
+pub struct SlotRotation<'a, T> {
+    /// Cosines.
+    pub cos: &'a [T],
+    /// Sines.
+    pub sin: &'a [T],
+}
+
+impl<T: Real> SlotRotation<'_, T> {
+    /// `query` rotated back by `gap` positions · `key`.
+    fn product(&self, query: &[T], key: &[T], gap: usize) -> T {
+        let pairs = query.len() / 2;
+        let (cos, sin) = (&self.cos[gap * pairs..][..pairs], &self.sin[gap * pairs..][..pairs]);
+        let ((q0, q1), (k0, k1)) = (query.split_at(pairs), key.split_at(pairs));
+        let terms = (0..pairs).map(|i| {
+            k0[i] * (q0[i] * cos[i] + q1[i] * sin[i]) + k1[i] * (q1[i] * cos[i] - q0[i] * sin[i])
+        });
+        terms.sum()
+    }
 }
 
 /// What the softmax of each row leaves behind, `[heads, queries]`.
@@ -160,6 +187,27 @@ impl<'a, T: Real> Block<'a, T> {
         let queries = MatrixRef::rows(&scratch.q, stacked, head_dim, head_dim);
         let keys = self.packed(self.input.k, kv_head, &mut scratch.k);
         matrix_product(&mut scratch.scores, self.columns.width(), queries, keys.transposed());
+        if let Some(slots) = &self.input.slots {
+            self.close_gaps(slots, keys, &scratch.q, &mut scratch.scores);
+        }
+    }
+
+    /// Replaces the scores of keys behind a gap by those of their slots.
+    fn close_gaps(&self, slots: &SlotRotation<'_, T>, keys: MatrixRef<'_, T>, q: &[T], scores: &mut [T]) {
+        let (dim, width) = (self.input.geometry.head_dim, self.columns.width());
+        let rows = q.chunks_exact(dim).zip(scores.chunks_exact_mut(width));
+        for ((query, scores), visible) in rows.zip(self.visible.iter().cycle()) {
+            let Some((last, behind_gaps)) = visible.split_last() else { continue };
+            let mut gap = 0;
+            let mut next_start = self.columns.key_of(last.start);
+            for range in behind_gaps.iter().rev() {
+                gap += next_start - (self.columns.key_of(range.end - 1) + 1);
+                next_start = self.columns.key_of(range.start);
+                for column in range.clone() {
+                    scores[column] = slots.product(query, keys.row(column), gap);
+                }
+            }
+        }
     }
 
     fn normalise(&self, scratch: &mut Scratch<T>, summaries: &mut Vec<RowSummary<T>>) {

@@ -10,16 +10,18 @@ mod kernel;
 mod observers;
 mod op;
 mod real;
+mod retained;
 mod softmax;
 mod visibility;
 
 pub use columns::Columns;
 pub use device::attend_with_candle_ops;
-pub use kernel::{AttentionInput, RowSummaries, attend_slices};
+pub use kernel::{AttentionInput, RowSummaries, SlotRotation, attend_slices};
 pub use observers::{ColumnSums, Observer, RowChecks, WeightBlock};
 pub(crate) use op::with_slice;
 pub use op::{Attended, AttentionCall, Statistics, attend};
 pub use real::Real;
+pub use retained::RetainedKeys;
 pub(crate) use softmax::{exp_shifted_row, log_sum_exp, vectorized};
 pub use visibility::{Causal, LocalWindow, VisibilityRule};
 

@@ -5,10 +5,12 @@
 
 use super::device::attend_with_candle_ops;
 use super::{
-    AttentionInput, ColumnSums, Geometry, Observer, Real, RowChecks, ScoreRule, VisibilityRule, attend_slices,
+    AttentionInput, ColumnSums, Geometry, Observer, Real, RowChecks, ScoreRule, SlotRotation, VisibilityRule,
+    attend_slices,
 };
 use crate::Result;
 use crate::capture::Checks;
+use crate::model::decoder::RotaryTables;
 use crate::progress::CancelToken;
 use candle_core::{CpuStorage, DType, Device, Storage, Tensor, WithDType};
 
@@ -31,6 +33,8 @@ pub struct AttentionCall<'a> {
     pub first_query: usize,
     /// Number of the layer, to name the place of a NaN.
     pub layer: usize,
+    /// Rotary tables when retained keys count from their slots; `None` for the text's own positions.
+    pub slots: Option<&'a RotaryTables>,
 }
 
 /// What the weights of one layer added up to, on the host.
@@ -90,9 +94,19 @@ fn attend_on_cpu<T: Real + WithDType>(
     let (context, rows) = with_slice(call.q, |q| {
         with_slice(call.k, |k| {
             with_slice(call.v, |v| {
-                let (geometry, score) = (call.geometry, call.score);
-                let input = AttentionInput { q, k, v, geometry, score, first_query: call.first_query };
-                Ok(attend_slices::<T>(&input, call.rule, &observers, cancel)?)
+                let AttentionCall { geometry, score, first_query, .. } = *call;
+                let input = AttentionInput { q, k, v, geometry, score, first_query, slots: None };
+                let run = |input: &AttentionInput<'_, T>| {
+                    Ok(attend_slices(input, call.rule, &observers, cancel)?)
+                };
+                match call.slots {
+                    None => run(&input),
+                    Some(tables) => with_slice(tables.cos(), |cos| {
+                        with_slice(tables.sin(), |sin| {
+                            run(&AttentionInput { slots: Some(SlotRotation { cos, sin }), ..input })
+                        })
+                    }),
+                }
             })
         })
     })?;

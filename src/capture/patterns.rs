@@ -90,6 +90,33 @@ impl Capture {
         Ok(PatternTile { rows, keys, pool, height, width, values })
     }
 
+    /// Sums over the first `rows` queries of one head's weights: on every key, and on keys at least
+    /// `far_delta` before the query. Each `[rows]`.
+    #[must_use]
+    pub fn head_column_sums(
+        &self,
+        layer: usize,
+        head: usize,
+        rows: usize,
+        far_delta: usize,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let (mut all, mut far) = (vec![0.0; rows], vec![0.0; rows]);
+        let block_rows = (BLOCK_WEIGHTS / rows.max(1)).max(1);
+        for first in (0..rows).step_by(block_rows) {
+            let queries = first..(first + block_rows).min(rows);
+            let weights = self.block(layer, head, queries.clone(), 0..queries.end);
+            for (query, row) in queries.clone().zip(weights.chunks_exact(queries.end)) {
+                for key in self.visible_keys(layer, query).filter(|&key| row[key].is_finite()) {
+                    all[key] += f64::from(row[key]);
+                    if key + far_delta <= query {
+                        far[key] += f64::from(row[key]);
+                    }
+                }
+            }
+        }
+        (all, far)
+    }
+
     /// The keys that a query sees in a layer of the run.
     #[must_use]
     pub fn visible_keys(&self, layer: usize, query: usize) -> Range<usize> {

@@ -141,6 +141,7 @@ fn run_layers(
                 rule: &*rule,
                 first_query: 0,
                 layer,
+                slots: None,
             };
             let attended = attend(&call, observe_far_delta, cancel)?;
             observed = attended.statistics.map(|statistics| (projected.clone(), statistics));
@@ -216,14 +217,14 @@ fn score(
 }
 
 /// `lse(row) − row[next]` for each row that has a next token, in f32 as the field does it.
-fn negative_log_likelihood(logits: &Tensor, next: &[u32]) -> Result<Vec<f32>> {
+pub(crate) fn negative_log_likelihood(logits: &Tensor, next: &[u32]) -> Result<Vec<f32>> {
     if !logits.device().is_cpu() {
         let logits = logits.narrow(0, 0, next.len())?;
         let ids = Tensor::new(next, logits.device())?.unsqueeze(1)?;
         let lse = logits.log_sum_exp(D::Minus1)?;
         return host(&(lse - logits.gather(&ids, 1)?.squeeze(1)?)?);
     }
-    let vocab = logits.dim(1)?;
+    let (logits, vocab) = (&logits.to_dtype(DType::F32)?, logits.dim(1)?);
     crate::attention::with_slice(logits, |logits: &[f32]| {
         let rows = logits.par_chunks_exact(vocab).zip(next);
         Ok(rows.map(|(row, &id)| crate::attention::log_sum_exp(row) - row[id as usize]).collect())

@@ -28,6 +28,18 @@ impl RotaryTables {
         Ok(Self { cos: table(f64::cos)?, sin: table(f64::sin)? })
     }
 
+    /// Cosines, `[positions, head_dim / 2]`.
+    #[must_use]
+    pub fn cos(&self) -> &Tensor {
+        &self.cos
+    }
+
+    /// Sines, `[positions, head_dim / 2]`.
+    #[must_use]
+    pub fn sin(&self) -> &Tensor {
+        &self.sin
+    }
+
     /// Rotates `[n, heads, head_dim]`, whose first row stands at `first_position`; the two halves of
     /// a head are the two coordinates of its pairs.
     ///
