@@ -1,6 +1,8 @@
 //! Prompts to tokens: ids equal to Hugging Face `tokenizers`, labels that rejoin to the text, the
 //! right number of BOS, and chats rendered by the model's own template.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -93,11 +95,13 @@ fn rejoined(sequence: &TokenSequence) -> Vec<u8> {
     sequence.tokens.iter().flat_map(|token| token.bytes.clone()).collect()
 }
 
-/// The default model's GGUF, where the environment says that it is at hand.
-fn real_model() -> Option<PromptTokenizer> {
-    let path = PathBuf::from(std::env::var_os("SINKSCOPE_TEST_MODEL")?);
-    let header = GgufHeader::parse(&std::fs::read(&path).unwrap()).unwrap();
-    Some(PromptTokenizer::from_gguf(&header, &path).unwrap())
+fn real_header() -> GgufHeader {
+    GgufHeader::parse(&std::fs::read(common::smollm2_path()).unwrap()).unwrap()
+}
+
+/// The default model's tokenizer, from its GGUF file.
+fn real_model() -> PromptTokenizer {
+    PromptTokenizer::from_gguf(&real_header(), Path::new("model.gguf")).unwrap()
 }
 
 /// Compares with the ids that Hugging Face `tokenizers` gives: `[plain]` or `[plain, parsed]`.
@@ -129,7 +133,7 @@ fn ids_equal_those_of_hugging_face() {
 
 #[test]
 fn ids_of_the_default_model_equal_those_of_hugging_face() {
-    let Some(tokenizer) = real_model() else { return };
+    let tokenizer = real_model();
     assert_ids(&tokenizer, "smollm2");
     assert_eq!((tokenizer.vocab_size(), tokenizer.bos_id(), tokenizer.adds_bos()), (49152, Some(1), false));
 }
@@ -233,7 +237,7 @@ proptest! {
 
 #[test]
 fn hard_strings_rejoin_with_the_default_model() {
-    let Some(tokenizer) = real_model() else { return };
+    let tokenizer = real_model();
     let mut dropped = 0;
     for text in strings() {
         match tokenizer.encode_text(&text, true, BosChoice::No) {
@@ -291,7 +295,7 @@ fn split_characters_show_their_bytes() {
 /// The ids that transformers computed for the oracle's texts, specials parsed.
 #[test]
 fn the_default_model_reads_the_oracles_texts() {
-    let Some(tokenizer) = real_model() else { return };
+    let tokenizer = real_model();
     for (text, ids) in [("smollm2-chat.json", 155), ("smollm2-gpl3.json", 300)].map(|(name, n)| {
         let oracle = json(name);
         let ids: Vec<u32> = serde_json::from_value(oracle["input_ids"].clone()).unwrap();
@@ -756,8 +760,7 @@ fn chats_are_rendered_as_by_transformers() {
 
 #[test]
 fn chats_of_the_default_model_get_the_ids_of_transformers() {
-    let Some(real) = std::env::var_os("SINKSCOPE_TEST_MODEL") else { return };
-    let mut header = GgufHeader::parse(&std::fs::read(real).unwrap()).unwrap();
+    let mut header = real_header();
     let all = chat_cases();
     for (name, source) in &all.templates {
         header.metadata.insert("tokenizer.chat_template".into(), GgufValue::String(source.clone()));

@@ -1,6 +1,7 @@
 //! Chat prompts and the model's own chat template.
 
 mod clock;
+mod dialect;
 mod spans;
 mod template;
 

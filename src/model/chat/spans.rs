@@ -9,31 +9,42 @@ const SHORTEST_TAIL_BYTES: usize = 8;
 
 /// Finds the contents of `messages` in `rendered`, the template's own rendering of them; sorted.
 ///
-/// Each message is rendered once more with two marks around its content. Where the marks are all
-/// that this changes, they show exactly where the content went, also when it occurs elsewhere
-/// too, or twice. A template that trims contents gets the marks inside the blanks. One that
-/// looks into contents (and cuts a reasoning part away, say) loses the marks: there the content,
-/// or its longest end, is searched for after the previous message.
+/// The chat is rendered once more with two marks around each content. Where the marks are all
+/// that this changes, they show exactly where the contents went, also when one occurs elsewhere
+/// too, or twice. Otherwise the messages are tried one by one: a template that trims contents
+/// gets the marks inside the blanks; one that looks into contents (and cuts a reasoning part
+/// away, say) loses the marks, and the content, or its longest end, is searched for after the
+/// previous message.
 pub(crate) fn content_spans(
     template: &ChatTemplate,
     messages: &[ChatMessage],
     rendered: &str,
 ) -> Vec<Range<usize>> {
     let Some(marks) = Marks::absent_from(messages, rendered) else { return Vec::new() };
-    let mut spans: Vec<Range<usize>> = Vec::new();
-    for (index, message) in messages.iter().enumerate() {
-        let content = message.content.as_str();
-        let core = content.trim();
-        let around_all = marks.around(content, content);
-        let around_core = marks.around(content, core);
-        let found = [around_all, around_core].into_iter().find_map(|marked| {
-            let mut messages = messages.to_vec();
-            messages[index].content = marked;
-            marks.spans(&template.render(&messages).ok()?, rendered)
+    let marked_chat = |mark: &dyn Fn(usize, &str) -> String| {
+        let marked = messages.iter().enumerate().map(|(index, message)| ChatMessage {
+            role: message.role.clone(),
+            content: mark(index, &message.content),
         });
-        let after = spans.iter().map(|span| span.end).max().unwrap_or(0);
-        spans.extend(found.unwrap_or_else(|| search(rendered, after, core).into_iter().collect()));
-    }
+        let marked: Vec<ChatMessage> = marked.collect();
+        marks.spans(&template.render(&marked).ok()?, rendered)
+    };
+    let all = marked_chat(&|_, content| marks.around(content, content));
+    let mut spans = all.unwrap_or_else(|| {
+        let mut spans: Vec<Range<usize>> = Vec::new();
+        for (index, message) in messages.iter().enumerate() {
+            let content = message.content.as_str();
+            let core = content.trim();
+            let found = [content, core].into_iter().find_map(|part| {
+                marked_chat(&|at, other| {
+                    if at == index { marks.around(content, part) } else { other.to_owned() }
+                })
+            });
+            let after = spans.iter().map(|span| span.end).max().unwrap_or(0);
+            spans.extend(found.unwrap_or_else(|| search(rendered, after, core).into_iter().collect()));
+        }
+        spans
+    });
     spans.retain(|span| !span.is_empty());
     spans.sort_by_key(|span| (span.start, span.end));
     spans

@@ -1,23 +1,16 @@
 //! Chat templates: Jinja as `transformers` runs it.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Kwargs;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
-use regex::Regex;
 
-use super::{ChatMessage, clock};
+use super::{ChatMessage, clock, dialect};
 use crate::model::tokenizer::{PromptError, one_line};
 
 const NAME: &str = "chat_template";
-
-/// `{% generation %}` marks what the model wrote, for training; it prints nothing of its own.
-static GENERATION_TAG: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\{%([-+]?)(\s*)(end)?generation(\s*)([-+]?)%\}").expect("the pattern is constant")
-});
 
 /// A model's chat template, compiled.
 #[derive(Debug)]
@@ -41,7 +34,9 @@ impl ChatTemplate {
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", |format: &str| clock::strftime_now(format));
         environment.add_filter("tojson", to_json);
-        environment.add_template_owned(NAME, normalised(source)).map_err(|error| template_error(&error))?;
+        environment
+            .add_template_owned(NAME, dialect::translated(source))
+            .map_err(|error| template_error(&error))?;
         Ok(Self { environment, specials })
     }
 
@@ -65,16 +60,6 @@ impl ChatTemplate {
 
 fn message_value(message: &ChatMessage) -> Value {
     Value::from_pairs([("role", message.role.as_str()), ("content", message.content.as_str())])
-}
-
-/// Line ends become `\n`, as Jinja2's lexer makes them, and generation tags become plain blocks.
-fn normalised(source: &str) -> String {
-    let source = source.replace("\r\n", "\n").replace('\r', "\n");
-    let replaced = GENERATION_TAG.replace_all(&source, |tag: &regex::Captures| {
-        let keyword = if tag.get(3).is_some() { "endif" } else { "if true" };
-        format!("{{%{}{}{keyword}{}{}%}}", &tag[1], &tag[2], &tag[4], &tag[5])
-    });
-    replaced.into_owned()
 }
 
 fn raise_exception(message: &str) -> Result<Value, Error> {
@@ -151,6 +136,7 @@ mod tests {
             ),
             ("{%- generation -%}  {{ messages[1].content }} {%- endgeneration %}!", "x!"),
             ("{{ messages[1:] | length }}{{ add_generation_prompt }}{{ tools is none }}", "1FalseTrue"),
+            ("{{ 'a\\\n b' }}", "a b"),
             ("{% macro hi(x) %}<{{ x }}>{% endmacro %}{{ hi('a' ~ 1) }}", "<a1>"),
         ];
         for (source, expected) in cases {

@@ -18,7 +18,9 @@ pub enum TokenOrigin {
 pub struct Token {
     /// Id in the model's vocabulary.
     pub id: u32,
-    /// The exact bytes that this token contributes to the text; may be part of a UTF-8 character.
+    /// The exact bytes that this token contributes to the text; may be part of a UTF-8 character,
+    /// or nothing (a space that the tokenizer put in front). The bytes of all tokens of a prompt,
+    /// joined, are BOS (where it was added) and the text.
     pub bytes: Vec<u8>,
     /// Where it came from.
     pub origin: TokenOrigin,
