@@ -334,8 +334,17 @@ fn a_nan_is_counted_named_and_kept_out_of_the_sums() {
         |values: Vec<f32>, heads| Tensor::from_vec(values, (8, heads, 4), &Device::Cpu).expect("a tensor");
     let (q, k) = (tensor(q, 2), tensor(vec![0.25; 8 * 4], 1));
     let score = ScoreRule { scale: 0.5, softcap: None };
-    let call =
-        AttentionCall { q: &q, k: &k, v: &k, geometry, score, rule: &Causal, first_query: 0, layer: 7, slots: None };
+    let call = AttentionCall {
+        q: &q,
+        k: &k,
+        v: &k,
+        geometry,
+        score,
+        rule: &Causal,
+        first_query: 0,
+        layer: 7,
+        slots: None,
+    };
     for run in [attend, attend_with_candle_ops] {
         let seen = run(&call, Some(2), &CancelToken::new()).expect("runs").statistics.expect("observed");
         assert_eq!((seen.checks.nan_count, seen.checks.first_nan), (1, Some((7, 1, 5))));

@@ -83,15 +83,14 @@ impl Analysis {
         let narrow = |sums: Vec<f64>| sums.into_iter().map(|sum| sum as f32).collect::<Vec<_>>();
         let sums: Vec<(Vec<f32>, Vec<f32>)> = (0..spec.layers)
             .map(|layer| {
-                let heads = (0..spec.heads).map(|head| capture.head_column_sums(layer, head, prefix, FAR_DELTA));
+                let heads =
+                    (0..spec.heads).map(|head| capture.head_column_sums(layer, head, prefix, FAR_DELTA));
                 let (all, far): (Vec<_>, Vec<_>) = heads.unzip();
                 (narrow(all.concat()), narrow(far.concat()))
             })
             .collect();
-        let layers = sums.iter().zip(&spec.windows).map(|((column_sums, far_column_sums), &window)| LayerMass {
-            window,
-            column_sums,
-            far_column_sums,
+        let layers = sums.iter().zip(&spec.windows).map(|((column_sums, far_column_sums), &window)| {
+            LayerMass { window, column_sums, far_column_sums }
         });
         let table = MassTable { n: prefix, heads: spec.heads, layers: layers.collect() };
         let mut classes = classify(&capture.tokens);

@@ -179,6 +179,7 @@ impl AppState {
                 self.run = Some(Run::new(capture, &self.view));
                 self.ask_for_partners();
             }
+            Event::CurvePoint { .. } | Event::RunDone { .. } => {}
             Event::Failed(why) => self.job_failed(&why),
         }
     }

@@ -51,9 +51,8 @@ impl<T: Real> SlotRotation<'_, T> {
         let pairs = query.len() / 2;
         let (cos, sin) = (&self.cos[gap * pairs..][..pairs], &self.sin[gap * pairs..][..pairs]);
         let ((q0, q1), (k0, k1)) = (query.split_at(pairs), key.split_at(pairs));
-        let terms = (0..pairs).map(|i| {
-            k0[i] * (q0[i] * cos[i] + q1[i] * sin[i]) + k1[i] * (q1[i] * cos[i] - q0[i] * sin[i])
-        });
+        let terms = (0..pairs)
+            .map(|i| k0[i] * (q0[i] * cos[i] + q1[i] * sin[i]) + k1[i] * (q1[i] * cos[i] - q0[i] * sin[i]));
         terms.sum()
     }
 }

@@ -96,9 +96,8 @@ fn attend_on_cpu<T: Real + WithDType>(
             with_slice(call.v, |v| {
                 let AttentionCall { geometry, score, first_query, .. } = *call;
                 let input = AttentionInput { q, k, v, geometry, score, first_query, slots: None };
-                let run = |input: &AttentionInput<'_, T>| {
-                    Ok(attend_slices(input, call.rule, &observers, cancel)?)
-                };
+                let run =
+                    |input: &AttentionInput<'_, T>| Ok(attend_slices(input, call.rule, &observers, cancel)?);
                 match call.slots {
                     None => run(&input),
                     Some(tables) => with_slice(tables.cos(), |cos| {

@@ -85,7 +85,8 @@ impl<T: Real> RetainedKeys<T> {
         );
         let values = MatrixRef::rows(&self.v, held, dim, dim);
         matrix_product(context, dim, MatrixRef::rows(&self.scores, group, held, held), values);
-        let weight_on = |key: usize| (0..group).map(|head| self.scores[head * held + key].wide()).sum::<f64>();
+        let weight_on =
+            |key: usize| (0..group).map(|head| self.scores[head * held + key].wide()).sum::<f64>();
         let weights: Vec<f64> = (0..held).map(weight_on).collect();
         self.sums.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += weight);
         weights

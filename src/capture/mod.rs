@@ -7,7 +7,7 @@ mod prefill;
 
 pub use memory::{available_memory_bytes, format_bytes, peak_rss_bytes, plan_memory};
 pub use patterns::{MASKED, PatternTile};
-pub(crate) use prefill::negative_log_likelihood;
+pub(crate) use prefill::wide_negative_log_likelihood;
 pub use prefill::{PrefillOptions, PrefillTiming, Prefilled, full_cache_rule, plain_prefill, prefill};
 
 use crate::model::ModelInfo;

@@ -217,7 +217,7 @@ fn score(
 }
 
 /// `lse(row) − row[next]` for each row that has a next token, in f32 as the field does it.
-pub(crate) fn negative_log_likelihood(logits: &Tensor, next: &[u32]) -> Result<Vec<f32>> {
+fn negative_log_likelihood(logits: &Tensor, next: &[u32]) -> Result<Vec<f32>> {
     if !logits.device().is_cpu() {
         let logits = logits.narrow(0, 0, next.len())?;
         let ids = Tensor::new(next, logits.device())?.unsqueeze(1)?;
@@ -229,6 +229,18 @@ pub(crate) fn negative_log_likelihood(logits: &Tensor, next: &[u32]) -> Result<V
         let rows = logits.par_chunks_exact(vocab).zip(next);
         Ok(rows.map(|(row, &id)| crate::attention::log_sum_exp(row) - row[id as usize]).collect())
     })
+}
+
+/// The same in the decoder's own type where that is f64, for references that f32 would blur.
+pub(crate) fn wide_negative_log_likelihood(logits: &Tensor, next: &[u32]) -> Result<Vec<f64>> {
+    if logits.dtype() != DType::F64 {
+        return Ok(negative_log_likelihood(logits, next)?.into_iter().map(f64::from).collect());
+    }
+    let rows = logits.to_vec2::<f64>()?.into_iter().zip(next).map(|(row, &id)| {
+        let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        max + row.iter().map(|logit| (logit - max).exp()).sum::<f64>().ln() - row[id as usize]
+    });
+    Ok(rows.collect())
 }
 
 fn elapsed_ms(start: Instant) -> f64 {

@@ -1,7 +1,9 @@
 //! What a job does, synchronously: the thread and the command line both call these.
 
 use super::{MemoryPlan, PromptInput};
-use crate::capture::{PrefillOptions, Prefilled, format_bytes, plan_memory, prefill};
+use crate::analysis::AnalysisOptions;
+use crate::capture::{Capture, PrefillOptions, Prefilled, format_bytes, plan_memory, prefill};
+use crate::eviction::{EvictionCase, EvictionRun, Prefix, SimulationPoint, simulate};
 use crate::model::source::{Locator, ModelRef};
 use crate::model::tokenizer::{BosChoice, PromptTokenizer, TokenSequence};
 use crate::model::{LoadedModel, ModelError, ModelSpec, load_model};
@@ -78,4 +80,24 @@ pub fn analyze(
     cancel: &CancelToken,
 ) -> Result<Prefilled> {
     prefill(&model.decoder, &model.info, tokens, options, reporter, cancel)
+}
+
+/// Simulates a cache over a captured text.
+///
+/// # Errors
+/// The case makes no sense for this text, the capture is another model's, or the job is cancelled.
+pub fn evict(
+    model: &LoadedModel,
+    capture: &Capture,
+    case: &EvictionCase,
+    detector: &AnalysisOptions,
+    emit: &mut dyn FnMut(SimulationPoint),
+    cancel: &CancelToken,
+) -> Result<EvictionRun> {
+    if !Arc::ptr_eq(&model.info, &capture.model) {
+        return Err(ModelError::OtherModel.into());
+    }
+    let pins = case.resolve_pins(capture, detector)?;
+    let ids = capture.tokens.ids();
+    simulate(&model.decoder, &ids, case, &pins, Some(Prefix { capture }), emit, cancel)
 }

@@ -10,7 +10,9 @@ mod thread;
 pub use thread::Engine;
 
 use crate::Error;
+use crate::analysis::AnalysisOptions;
 use crate::capture::Capture;
+use crate::eviction::{EvictionCase, EvictionRun, SimulationPoint};
 use crate::model::ModelInfo;
 use crate::model::chat::ChatMessage;
 use crate::model::source::ModelRef;
@@ -55,6 +57,15 @@ pub enum Job {
         /// Whether to start with BOS (ignored for ids).
         bos: BosChoice,
     },
+    /// Simulate caches over a captured text, one after the other.
+    Evict {
+        /// The full run, of the model that is open.
+        capture: Arc<Capture>,
+        /// What to simulate, in this order.
+        cases: Vec<EvictionCase>,
+        /// How `detected` pins are detected.
+        detector: AnalysisOptions,
+    },
 }
 
 /// What a run is predicted to need, before it starts.
@@ -83,6 +94,20 @@ pub enum Event {
     TokensReady(Arc<TokenSequence>, MemoryPlan),
     /// The prompt is captured.
     CaptureReady(Arc<Capture>),
+    /// Rows of a simulated cache's curve; `case` is the index in [`Job::Evict`]'s list.
+    CurvePoint {
+        /// Index of the case.
+        case: usize,
+        /// The rows.
+        point: SimulationPoint,
+    },
+    /// A simulated cache is finished.
+    RunDone {
+        /// Index of the case.
+        case: usize,
+        /// The run.
+        run: Arc<EvictionRun>,
+    },
     /// The job ended with an error; a cancelled job reports [`Error::Cancelled`].
     Failed(Error),
 }

@@ -1,6 +1,6 @@
 //! The thread behind [`Engine`]: one running job, one waiting slot, the latest wins.
 
-use super::jobs::{analyze, check_memory, open_model, tokenize};
+use super::jobs::{analyze, check_memory, evict, open_model, tokenize};
 use super::{Event, Job, JobId};
 use crate::capture::PrefillOptions;
 use crate::model::source::Locator;
@@ -179,6 +179,14 @@ impl Worker {
                 reporter.send(Event::TokensReady(Arc::clone(&tokens), plan));
                 let done = analyze(model, &tokens, PrefillOptions::default(), reporter, cancel)?;
                 reporter.send(Event::CaptureReady(Arc::new(done.capture)));
+            }
+            Job::Evict { capture, cases, detector } => {
+                let model = self.model.as_ref().ok_or(ModelError::NotOpen)?;
+                for (index, case) in cases.iter().enumerate() {
+                    let mut emit = |point| reporter.send(Event::CurvePoint { case: index, point });
+                    let run = evict(model, &capture, case, &detector, &mut emit, cancel)?;
+                    reporter.send(Event::RunDone { case: index, run: Arc::new(run) });
+                }
             }
         }
         Ok(())

@@ -156,7 +156,8 @@ impl Rows<'_> {
         context: &mut [T],
     ) -> Result<()> {
         let width = self.geometry.group() * self.geometry.head_dim;
-        let heads = caches.par_iter_mut().zip(evicted_at).zip(context.par_chunks_mut(self.rows.len() * width));
+        let heads =
+            caches.par_iter_mut().zip(evicted_at).zip(context.par_chunks_mut(self.rows.len() * width));
         heads.enumerate().try_for_each(|(kv_head, ((cache, evicted_at), context))| {
             self.cancel.check()?;
             for (index, context) in context.chunks_exact_mut(width).enumerate() {

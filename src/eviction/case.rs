@@ -187,7 +187,9 @@ impl EvictionCase {
             return Err(CaseError::TooManyPins { budget, pins: pins.len() });
         }
         match self.recent {
-            Some(recent) if recent == 0 || recent > budget => Err(CaseError::RecentOutside { recent, budget }),
+            Some(recent) if recent == 0 || recent > budget => {
+                Err(CaseError::RecentOutside { recent, budget })
+            }
             _ => Ok(()),
         }
     }

@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Curve<'a> {
     /// The run's NLL in nats.
-    pub nll_nats: &'a [f32],
+    pub nll_nats: &'a [f64],
     /// The full cache's.
-    pub full_nll_nats: &'a [f32],
+    pub full_nll_nats: &'a [f64],
     /// First row that the cache's budget can change and that is scored honestly.
     pub first_row: usize,
 }
@@ -29,27 +29,27 @@ impl Curve<'_> {
     pub fn mean_delta_nll_nats(&self) -> Option<f64> {
         let ours = self.nll_nats.get(self.first_row..).filter(|rows| !rows.is_empty())?;
         let full = self.full_nll_nats.get(self.first_row..)?;
-        let sum: f64 = ours.iter().zip(full).map(|(a, b)| f64::from(*a) - f64::from(*b)).sum();
+        let sum: f64 = ours.iter().zip(full).map(|(a, b)| a - b).sum();
         Some(sum / ours.len() as f64)
     }
 }
 
 /// `exp(mean NLL)`; `None` for no row. Perplexities are never averaged.
 #[must_use]
-pub fn perplexity(nll_nats: &[f32]) -> Option<f64> {
-    let sum: f64 = nll_nats.iter().map(|&nll| f64::from(nll)).sum();
+pub fn perplexity(nll_nats: &[f64]) -> Option<f64> {
+    let sum: f64 = nll_nats.iter().sum();
     (!nll_nats.is_empty()).then(|| (sum / nll_nats.len() as f64).exp())
 }
 
 /// For each row the perplexity over the last `width` rows, itself included (fewer at the start).
 #[must_use]
-pub fn rolling_perplexity(nll_nats: &[f32], width: usize) -> Vec<f64> {
+pub fn rolling_perplexity(nll_nats: &[f64], width: usize) -> Vec<f64> {
     let width = width.max(1);
     let mut sum = 0.0;
     let rows = nll_nats.iter().enumerate().map(|(row, &nll)| {
-        sum += f64::from(nll);
+        sum += nll;
         if row >= width {
-            sum -= f64::from(nll_nats[row - width]);
+            sum -= nll_nats[row - width];
         }
         (sum / width.min(row + 1) as f64).exp()
     });
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn rolling_perplexity_is_the_exponential_of_the_mean() {
-        let nll = [1.0_f32, 2.0, 6.0, 0.0];
+        let nll = [1.0, 2.0, 6.0, 0.0];
         let rolled = rolling_perplexity(&nll, 2);
         for (ours, mean) in rolled.iter().zip([1.0_f64, 1.5, 4.0, 3.0]) {
             assert!((ours - mean.exp()).abs() < 1e-9 * mean.exp());

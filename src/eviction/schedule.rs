@@ -169,7 +169,10 @@ mod tests {
         for step in 8..60 {
             let kept = schedule.retained_after(step);
             assert_eq!(kept.len(), 8);
-            assert!(kept.contains(&1) && (step - 3..=step).all(|key| kept.contains(&key)), "{step}: {kept:?}");
+            assert!(
+                kept.contains(&1) && (step - 3..=step).all(|key| kept.contains(&key)),
+                "{step}: {kept:?}"
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ use super::schedule::Schedule;
 use super::{AttentionPolicy, EvictionCase, Pins, Positions, Retention};
 use crate::Result;
 use crate::attention::{AttentionCall, VisibilityRule, attend};
-use crate::capture::{Capture, full_cache_rule, negative_log_likelihood};
+use crate::capture::{Capture, full_cache_rule, wide_negative_log_likelihood};
 use crate::model::decoder::{Decoder, LayerOutput, RotaryTables};
 use crate::progress::CancelToken;
 use candle_core::Tensor;
@@ -34,7 +34,7 @@ pub struct SimulationPoint {
     /// The first row.
     pub first_row: usize,
     /// NLL in nats from that row on.
-    pub nll_nats: Vec<f32>,
+    pub nll_nats: Vec<f64>,
 }
 
 /// A finished run.
@@ -45,7 +45,7 @@ pub struct EvictionRun {
     /// Its pins.
     pub pins: Pins,
     /// NLL in nats, `n − 1` values; row `i` scores token `i + 1`.
-    pub nll_nats: Vec<f32>,
+    pub nll_nats: Vec<f64>,
     /// First row that can differ from the full cache's; `None` when none can.
     pub first_differing_row: Option<usize>,
     /// What the cache held, step by step.
@@ -90,7 +90,8 @@ pub fn simulate(
         (Some(_), Some(first), None) => first,
     };
     let mut run = Simulation::new(decoder, n, case, pins, policy, prefix, shared_rows)?;
-    let mut nll_nats = prefix.map_or_else(Vec::new, |p| p.capture.nll_nats[..shared_rows.min(n - 1)].to_vec());
+    let shared = prefix.map_or(&[][..], |p| &p.capture.nll_nats[..shared_rows.min(n - 1)]);
+    let mut nll_nats: Vec<f64> = shared.iter().map(|&nll| f64::from(nll)).collect();
     if !nll_nats.is_empty() {
         emit(SimulationPoint { first_row: 0, nll_nats: nll_nats.clone() });
     }
@@ -102,7 +103,7 @@ pub fn simulate(
         let scored = rows.len().min(n - 1 - rows.start);
         if scored > 0 {
             let logits = decoder.logits(&hidden.narrow(0, 0, scored)?)?;
-            let chunk = negative_log_likelihood(&logits, &ids[rows.start + 1..=rows.start + scored])?;
+            let chunk = wide_negative_log_likelihood(&logits, &ids[rows.start + 1..=rows.start + scored])?;
             nll_nats.extend_from_slice(&chunk);
             emit(SimulationPoint { first_row: rows.start, nll_nats: chunk });
         }
@@ -110,7 +111,14 @@ pub fn simulate(
     }
     let retention = run.retention();
     let wall_ms = start.elapsed().as_secs_f64() * 1e3;
-    Ok(EvictionRun { case: case.clone(), pins: pins.clone(), nll_nats, first_differing_row, retention, wall_ms })
+    Ok(EvictionRun {
+        case: case.clone(),
+        pins: pins.clone(),
+        nll_nats,
+        first_differing_row,
+        retention,
+        wall_ms,
+    })
 }
 
 /// One layer's keys and values so far, `[n, kv_heads, head_dim]`, filled from the front.

@@ -98,6 +98,9 @@ pub enum ModelError {
     /// A run before a model was opened.
     #[error("No model is open: open one first")]
     NotOpen,
+    /// A capture of a model that is no longer open.
+    #[error("This run belongs to a model that is no longer open: run the prompt again")]
+    OtherModel,
     /// A computation failed: out of memory, a device error.
     #[error("The model could not be run: {0}")]
     Compute(#[from] candle_core::Error),
