@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use sinkscope::analysis::{
     Analysis, AnalysisOptions, Corroboration, DEFAULT_THRESHOLD, Detection, FAR_DELTA, LayerMass,
     MIN_USABLE_KEYS, MassTable, ProfileKind, Profiles, Selection, TokenClass, alpha_by_layer_head,
-    alpha_of_key, far_lift_by_layer,
+    alpha_of_key, far_lift_by_layer, far_lift_of_key,
 };
 
 /// Column sums of one layer, owned.
@@ -418,6 +418,16 @@ fn maps_over_layers_have_a_row_for_each() {
     let far_lift = far_lift_by_layer(&capture);
     assert_eq!((far_lift.len(), far_lift[1].len()), (2, 60));
     assert!(far_lift[1][0] > far_lift[0][0] && far_lift[0][40].is_none());
+    for key in 0..60 {
+        let column = far_lift_of_key(&MassTable::of(&capture), key);
+        let rows = far_lift.iter().map(|row| row[key]);
+        for (value, of_map) in column.into_iter().zip(rows) {
+            match (value, of_map) {
+                (Some(a), Some(b)) => assert!((a / b - 1.0).abs() < 1e-12, "key {key}"),
+                (a, b) => assert_eq!(a, b, "key {key}"),
+            }
+        }
+    }
 }
 
 #[derive(serde::Deserialize)]

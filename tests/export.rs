@@ -7,7 +7,7 @@ use sinkscope::analysis::{Analysis, AnalysisOptions};
 use sinkscope::capture::Capture;
 use sinkscope::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
 use sinkscope::export::{
-    Drawing, ExportError, Item, Theme, View, ViewOptions, draw, encode_png, svg_document, write_image,
+    Drawing, ExportError, Item, Label, Theme, View, ViewOptions, draw, encode_png, svg_document, write_image,
 };
 use sinkscope::progress::CancelToken;
 use std::path::Path;
@@ -193,6 +193,16 @@ fn a_picture_knows_its_size_in_print() {
     let reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
     let dims = reader.info().pixel_dims.unwrap();
     assert_eq!((dims.unit, dims.xppu, dims.yppu), (png::Unit::Meter, 5669, 5669), "144 dots per inch");
+}
+
+#[test]
+fn characters_that_the_bundled_faces_lack_are_borrowed_or_named() {
+    let mut drawing = Drawing::new(100.0, 30.0, [255; 3], "kana");
+    drawing.text(Label::new(5.0, 20.0, 10.0, [0; 3], "\u{3044} and \u{3044}").mono());
+    let (_, notices) = encode_png(&drawing, 1.0).unwrap();
+    let borrowed = "Some characters are set in a font of this system";
+    let missing = "No font here has these characters, install one that does: \u{3044}";
+    assert!(notices == [borrowed] || notices == [missing], "{notices:?}");
 }
 
 #[test]

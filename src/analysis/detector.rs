@@ -111,13 +111,13 @@ impl Spread {
 
 /// The median; the mean of the middle two for an even count, 0 for none.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
+    if values.is_empty() {
+        return 0.0;
     }
+    let is_odd = values.len() % 2 == 1;
+    let (lower, &mut middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    if is_odd { middle } else { f64::midpoint(lower.iter().copied().fold(f64::MIN, f64::max), middle) }
 }
 
 fn mean(values: &[f64]) -> f64 {

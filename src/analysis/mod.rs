@@ -12,7 +12,7 @@ mod sinks;
 pub use classes::{TokenClass, classify};
 pub use detector::Detection;
 pub use mass::{LayerMass, MassTable, Selection, Visibility};
-pub use profile::{ProfileKind, Profiles, alpha_of_key, far_lift_of_layers};
+pub use profile::{ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers};
 pub use sinks::{Corroboration, Sink, alpha_by_layer_head, birth_layer, far_lift_by_layer};
 
 use crate::capture::Capture;

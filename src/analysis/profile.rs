@@ -187,3 +187,15 @@ pub fn far_lift_of_layers(table: &MassTable<'_>) -> Vec<Vec<Option<f64>>> {
         })
         .collect()
 }
+
+/// Far-lift of one key in every layer, over all heads: a column of [`far_lift_of_layers`], for less.
+#[must_use]
+pub fn far_lift_of_key(table: &MassTable<'_>, key: usize) -> Vec<Option<f64>> {
+    let of_layer = |layer| {
+        let visibility = table.visibility(layer);
+        let mass: f64 = (0..table.heads).map(|head| f64::from(table.far_mass(layer, head)[key])).sum();
+        let uniform = table.heads as f64 * visibility.uniform_far_mass(key);
+        (visibility.far_queries(key).len() >= FAR_MIN_QUERIES).then(|| mass / uniform)
+    };
+    (0..table.layers.len()).map(of_layer).collect()
+}

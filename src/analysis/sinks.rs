@@ -3,7 +3,7 @@
 use super::classes::TokenClass;
 use super::detector::{Detection, median};
 use super::mass::MassTable;
-use super::profile::{Profiles, alpha_of_key, far_lift_of_layers};
+use super::profile::{Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers};
 use super::{BIRTH_FAR_LIFT, MASSIVE_MAGNITUDE, MASSIVE_RATIO, SINK_RATE_EPSILON};
 use crate::capture::{Capture, LayerCapture};
 
@@ -77,7 +77,7 @@ impl Corroboration {
             massive: layers.iter().any(|layer| is_massive(layer, index, capture.model.spec.hidden)),
             key_norm_ratio: median_ratio(capture, index, |layer| &layer.key_norm),
             value_norm_ratio: median_ratio(capture, index, |layer| &layer.value_norm),
-            birth_layer: birth_layer(&far_lift_by_layer(capture), index),
+            birth_layer: far_lift_of_key(&MassTable::of(capture), index).into_iter().position(is_born),
             head_share: head_share(&alpha_by_layer_head(capture, index)),
         })
     }
@@ -98,7 +98,11 @@ pub fn far_lift_by_layer(capture: &Capture) -> Vec<Vec<Option<f64>>> {
 /// The layer in which a key becomes a sink: the first whose far-lift over all heads exceeds 5.
 #[must_use]
 pub fn birth_layer(far_lift_by_layer: &[Vec<Option<f64>>], key: usize) -> Option<usize> {
-    far_lift_by_layer.iter().position(|layer| layer[key].is_some_and(|lift| lift > BIRTH_FAR_LIFT))
+    far_lift_by_layer.iter().position(|layer| is_born(layer[key]))
+}
+
+fn is_born(far_lift: Option<f64>) -> bool {
+    far_lift.is_some_and(|lift| lift > BIRTH_FAR_LIFT)
 }
 
 fn head_share(alpha: &[Vec<f64>]) -> f64 {

@@ -106,3 +106,48 @@ pub fn run(capture: &Capture, analysis: &Analysis, args: &RenderArgs) -> Result<
     let drawing = export::draw(args.view(), capture, analysis, &args.options(), &CancelToken::new())?;
     export::write_image(&drawing, &args.out, args.scale)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        render: RenderArgs,
+    }
+
+    fn parse(line: &str) -> Result<RenderArgs, String> {
+        let words = std::iter::once("render").chain(line.split(' '));
+        Line::try_parse_from(words).map(|line| line.render).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_line_says_what_to_draw_and_how() {
+        let args =
+            parse("head --layer 3 --head 4 --theme dark --scale 1.5 --color sqrt --map cividis --out a.svg");
+        let args = args.unwrap();
+        assert_eq!(args.view(), View::Head { layer: 3, head: 4 });
+        let expected =
+            ViewOptions { theme: Theme::Dark, color: ScaleKind::Sqrt, map: ColorMap::Cividis, scale: 1.5 };
+        assert_eq!(args.options(), expected);
+        assert_eq!(parse("grid --out a.png").unwrap().options(), ViewOptions::default());
+    }
+
+    #[test]
+    fn what_is_missing_or_out_of_range_is_named() {
+        assert!(parse("head --layer 3 --out a.png").unwrap_err().contains("--head"));
+        assert!(parse("grid").unwrap_err().contains("--out"));
+        for scale in ["0.5", "5", "big"] {
+            assert!(parse(&format!("grid --scale {scale} --out a.png")).is_err(), "{scale}");
+        }
+        assert!(parse("grid --scale 9 --out a.png").unwrap_err().contains("choose a scale from 1 to 4"));
+    }
+
+    #[test]
+    fn the_format_is_checked_before_anything_is_drawn() {
+        let error = parse("grid --out a.jpg").unwrap().check().unwrap_err();
+        assert!(matches!(error, ExportError::UnknownFormat { .. }));
+    }
+}
