@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Room for labels, colour bar and readout around the plot, in points.
 pub(super) const LEFT: f32 = 76.0;
-pub(super) const BOTTOM: f32 = 56.0;
+pub(super) const BOTTOM: f32 = 62.0;
 pub(super) const RIGHT: f32 = 80.0;
 pub(super) const READOUT: f32 = 20.0;
 const TOP: f32 = 8.0;
@@ -271,11 +271,11 @@ impl Heatmap<'_> {
     fn readout(&self, row: usize, column: usize) -> String {
         let value = value_text((self.value)(row, column));
         let others = self.drawn_with_others(row, column).map_or_else(String::new, |(pool, drawn)| {
-            format!(" (heaviest of {pool} × {pool}: {})", value_text(Some(drawn)))
+            format!(" · heaviest of {pool} × {pool}: {}", value_text(Some(drawn)))
         });
         let (row_name, column_name) = (self.row_name, self.column_name);
         let (row_label, column_label) = (self.label(row), self.label(column));
-        format!("{value}{others} · {row_name} {row} {row_label} → {column_name} {column} {column_label}")
+        format!("{value} · {row_name} {row} {row_label} → {column_name} {column} {column_label}{others}")
     }
 
     /// What is drawn at a cell, where it stands for several.
