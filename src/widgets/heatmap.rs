@@ -8,7 +8,7 @@ use super::viewport::{Viewport, to_f64};
 use crate::color::ColorTable;
 use egui::emath::GuiRounding as _;
 use egui::{
-    Color32, Event, EventFilter, Id, Key, Pos2, Rect, Response, Role, Sense, Ui, WidgetInfo, pos2, vec2,
+    Color32, Event, EventFilter, Id, Key, Pos2, Rect, Response, Role, Sense, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 use std::ops::Range;
 
@@ -146,7 +146,8 @@ impl Heatmap<'_> {
         let response = ui.interact(plot, id, Sense::click_and_drag());
 
         let hovered = response.hover_pos().and_then(|at| self.cell_at(plot, at));
-        let cell = hovered.or(self.cursor.filter(|&(row, column)| row < self.side && column < self.side));
+        let cursor = self.cursor.filter(|&(row, column)| row < self.side && column < self.side);
+        let cell = if self.keyboard_leads(ui, id) { cursor.or(hovered) } else { hovered.or(cursor) };
         let mut events = Vec::new();
         self.pointer_events(ui, &response, plot, cell, &mut events);
         self.key_events(ui, id, cell, &mut events);
@@ -162,6 +163,16 @@ impl Heatmap<'_> {
         let response = self.with_tooltip(response, hovered);
         let side_px = f64::from(plot.width() * ui.pixels_per_point());
         HeatmapOutput { response, cell, events, side_px }
+    }
+
+    /// Whether the keyboard was used since the pointer moved: then a resting pointer gives way to it.
+    fn keyboard_leads(&self, ui: &Ui, id: Id) -> bool {
+        let pointer_moves = ui.input(|input| input.pointer.delta() != Vec2::ZERO);
+        ui.data_mut(|data| {
+            let leads = data.get_temp_mut_or_default::<bool>(id);
+            *leads &= !pointer_moves;
+            *leads
+        })
     }
 
     fn cell_at(&self, plot: Rect, at: Pos2) -> Option<(usize, usize)> {
@@ -220,6 +231,10 @@ impl Heatmap<'_> {
             keys.collect()
         });
         for (key, far) in pressed {
+            let moves = matches!(key, Key::ArrowUp | Key::ArrowDown | Key::ArrowLeft | Key::ArrowRight);
+            if moves {
+                ui.data_mut(|data| data.insert_temp(id, true));
+            }
             match key {
                 Key::Plus | Key::Equals => self.push_view(self.zoomed_at_cell(1.5, cell), events),
                 Key::Minus => self.push_view(self.zoomed_at_cell(1.0 / 1.5, cell), events),
