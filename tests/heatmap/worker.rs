@@ -46,6 +46,17 @@ fn the_window_is_woken_when_tiles_are_there() {
     assert!(worker.poll().is_some());
 }
 
+#[test]
+fn a_broken_capture_does_not_end_the_thread() {
+    let mut broken = capture(2, 1, 20, 4);
+    broken.layers[0].q.truncate(3);
+    let capture = Arc::new(broken);
+    let mut worker = PatternWorker::spawn(|| {}).expect("a thread");
+    let keys: Vec<_> = (0..2).map(|layer| PatternKey::whole(&capture, layer, 0, 8)).collect();
+    worker.show(&capture, keys.clone());
+    assert_eq!(results(&mut worker, 1), keys[1..], "the whole layer is computed, the broken one is not");
+}
+
 fn results(worker: &mut PatternWorker, count: usize) -> Vec<PatternKey> {
     let deadline = Instant::now() + Duration::from_mins(1);
     let mut keys = Vec::new();

@@ -96,7 +96,11 @@ fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>
             if tasks.is_empty() {
                 break;
             }
-            let tiles: Vec<_> = tasks.par_iter().map(compute).collect();
+            // A lone tile does not queue behind a prefill that keeps the pool busy.
+            let tiles: Vec<_> = match tasks.as_slice() {
+                [task] => vec![compute(task)],
+                tasks => tasks.par_iter().map(compute).collect(),
+            };
             // A newer wish may name the tiles that were just computed.
             queue.accept_all(inbox.try_iter());
             // Backwards, so that those which made way return in their order.
