@@ -147,7 +147,7 @@ impl Heatmap<'_> {
 
         let hovered = response.hover_pos().and_then(|at| self.cell_at(plot, at));
         let cursor = self.cursor.filter(|&(row, column)| row < self.side && column < self.side);
-        let cell = if self.keyboard_leads(ui, id) { cursor.or(hovered) } else { hovered.or(cursor) };
+        let cell = if keyboard_leads(ui, id) { cursor.or(hovered) } else { hovered.or(cursor) };
         let mut events = Vec::new();
         self.pointer_events(ui, &response, plot, cell, &mut events);
         self.key_events(ui, id, cell, &mut events);
@@ -163,16 +163,6 @@ impl Heatmap<'_> {
         let response = self.with_tooltip(response, hovered);
         let side_px = f64::from(plot.width() * ui.pixels_per_point());
         HeatmapOutput { response, cell, events, side_px }
-    }
-
-    /// Whether the keyboard was used since the pointer moved: then a resting pointer gives way to it.
-    fn keyboard_leads(&self, ui: &Ui, id: Id) -> bool {
-        let pointer_moves = ui.input(|input| input.pointer.delta() != Vec2::ZERO);
-        ui.data_mut(|data| {
-            let leads = data.get_temp_mut_or_default::<bool>(id);
-            *leads &= !pointer_moves;
-            *leads
-        })
     }
 
     fn cell_at(&self, plot: Rect, at: Pos2) -> Option<(usize, usize)> {
@@ -330,6 +320,16 @@ pub fn value_text(value: Option<f32>) -> String {
         Some(value) if value.abs() >= 1e-3 => format!("{value:.5}"),
         Some(value) => format!("{value:.3e}"),
     }
+}
+
+/// Whether the keyboard was used since the pointer moved: then a resting pointer gives way to it.
+fn keyboard_leads(ui: &Ui, id: Id) -> bool {
+    let pointer_moves = ui.input(|input| input.pointer.delta() != Vec2::ZERO);
+    ui.data_mut(|data| {
+        let leads = data.get_temp_mut_or_default::<bool>(id);
+        *leads &= !pointer_moves;
+        *leads
+    })
 }
 
 fn plot_rect(outer: Rect) -> Rect {
