@@ -2,7 +2,7 @@
 
 use super::viewport::{to_f64, to_usize};
 use egui::epaint::TextShape;
-use egui::text::{LayoutJob, TextWrapping};
+use egui::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{Align2, Color32, FontId, Galley, Painter, Pos2, Rect, Vec2, pos2, vec2};
 use std::f32::consts::FRAC_PI_2;
 use std::ops::Range;
@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// Distance between labels that keeps them apart, in points.
 pub const LABEL_GAP: f32 = 12.0;
 const FONT_SIZE: f32 = 10.0;
+/// Between plot, label and number.
+const GAP: f32 = 4.0;
 
 /// Positions to label, ascending: `always` first, then a round step that leaves `min_gap` between any two.
 ///
@@ -77,31 +79,38 @@ pub struct AxisPainter<'a> {
 impl AxisPainter<'_> {
     /// Draws the label of a position whose cell's middle is `at` along the axis (a screen coordinate).
     pub fn label(&self, at: f32, position: usize, label: &str, color: Color32) {
-        let font = FontId::monospace(FONT_SIZE);
-        let glyph = self.painter.fonts_mut(|fonts| fonts.glyph_width(&font, '0')).max(1.0);
-        let number_width = glyph * to_f32(self.digits);
-        let gap = 4.0;
-        let room = self.margin - number_width - 3.0 * gap;
-        let label = self.fitted(label, room.max(0.0), &font, color);
-        let number = self.fitted(&position.to_string(), f32::INFINITY, &font, self.faint);
+        let number = position.to_string();
         match self.side {
             AxisSide::Left => {
                 self.tick(pos2(self.plot.left(), at), vec2(-3.0, 0.0));
-                self.add(pos2(self.plot.left() - gap, at), label, 0.0);
-                self.add(pos2(self.plot.left() - self.margin + number_width, at), number, 0.0);
+                let numbers = self.number_width();
+                let label = self.fitted(&[(label, color)], self.margin - numbers - 3.0 * GAP);
+                self.add(pos2(self.plot.left() - GAP, at), label, 0.0);
+                let number = self.fitted(&[(&number, self.faint)], f32::INFINITY);
+                self.add(pos2(self.plot.left() - self.margin + numbers, at), number, 0.0);
             }
             AxisSide::Bottom => {
+                // No column of numbers here: what a short number leaves is room for the label.
                 self.tick(pos2(at, self.plot.bottom()), vec2(0.0, 3.0));
-                self.add(pos2(at, self.plot.bottom() + gap), label, -FRAC_PI_2);
-                self.add(pos2(at, self.plot.bottom() + self.margin - number_width), number, -FRAC_PI_2);
+                let text = [(number.as_str(), self.faint), (" ", self.faint), (label, color)];
+                let text = self.fitted(&text, self.margin - GAP);
+                self.add(pos2(at, self.plot.bottom() + GAP), text, -FRAC_PI_2);
             }
         }
     }
 
-    /// The text on one line, cut with an ellipsis where it is wider than `max_width`.
-    fn fitted(&self, text: &str, max_width: f32, font: &FontId, color: Color32) -> Arc<Galley> {
-        let mut job = LayoutJob::simple_singleline(text.to_owned(), font.clone(), color);
-        job.wrap = TextWrapping::truncate_at_width(max_width);
+    fn number_width(&self) -> f32 {
+        let glyph = self.painter.fonts_mut(|fonts| fonts.glyph_width(&FontId::monospace(FONT_SIZE), '0'));
+        glyph * self.digits as f32
+    }
+
+    /// The parts on one line, cut with an ellipsis where it is wider than `max_width`.
+    fn fitted(&self, parts: &[(&str, Color32)], max_width: f32) -> Arc<Galley> {
+        let mut job = LayoutJob::default();
+        for &(text, color) in parts {
+            job.append(text, 0.0, TextFormat::simple(FontId::monospace(FONT_SIZE), color));
+        }
+        job.wrap = TextWrapping::truncate_at_width(max_width.max(0.0));
         self.painter.layout_job(job)
     }
 
@@ -115,10 +124,6 @@ impl AxisPainter<'_> {
     fn tick(&self, from: Pos2, length: Vec2) {
         self.painter.line_segment([from, from + length], (1.0, self.faint));
     }
-}
-
-fn to_f32(count: usize) -> f32 {
-    count as f32
 }
 
 #[cfg(test)]

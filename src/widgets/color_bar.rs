@@ -1,7 +1,7 @@
 //! The colour bar: the map from end to end, ticks in the values' own unit, and a legend of what has no value.
 
 use crate::color::{ColorTable, ScaleKind};
-use egui::{Align2, Color32, FontId, Mesh, Painter, Rect, Stroke, StrokeKind, pos2, vec2};
+use egui::{Align2, Color32, FontId, Mesh, Painter, Rect, Shape, Stroke, StrokeKind, pos2, vec2};
 
 const BAR_WIDTH: f32 = 12.0;
 const LEGEND_ROW: f32 = 14.0;
@@ -19,6 +19,8 @@ pub struct ColorBar<'a> {
     pub faint: Color32,
     /// Whether the legend explains hatched columns.
     pub hatched: bool,
+    /// A value to point at.
+    pub pointed: Option<f32>,
 }
 
 impl ColorBar<'_> {
@@ -70,6 +72,12 @@ impl ColorBar<'_> {
         painter.add(mesh);
         painter.rect_stroke(bar, 0.0, Stroke::new(1.0, self.faint), StrokeKind::Outside);
         self.ticks(painter, bar);
+        if let Some(value) = self.pointed.filter(|value| *value > 0.0) {
+            let y = egui::lerp(bar.bottom()..=bar.top(), self.table.scale().position(value));
+            let tip = pos2(bar.left() - 1.0, y);
+            let points = vec![tip, tip + vec2(-5.0, -3.5), tip + vec2(-5.0, 3.5)];
+            painter.add(Shape::convex_polygon(points, self.text, Stroke::NONE));
+        }
     }
 
     fn ticks(&self, painter: &Painter, bar: Rect) {

@@ -8,13 +8,13 @@ use super::viewport::{Viewport, to_f64};
 use crate::color::ColorTable;
 use egui::emath::GuiRounding as _;
 use egui::{
-    Color32, Event, EventFilter, Id, Key, Pos2, Rect, Response, Role, Sense, Ui, WidgetInfo, pos2, vec2,
+    Color32, Event, EventFilter, Id, Key, Pos2, Rect, Response, Role, Sense, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 use std::ops::Range;
 
 /// Room for labels, colour bar and readout around the plot, in points.
 pub(super) const LEFT: f32 = 76.0;
-pub(super) const BOTTOM: f32 = 56.0;
+pub(super) const BOTTOM: f32 = 62.0;
 pub(super) const RIGHT: f32 = 80.0;
 pub(super) const READOUT: f32 = 20.0;
 const TOP: f32 = 8.0;
@@ -146,7 +146,8 @@ impl Heatmap<'_> {
         let response = ui.interact(plot, id, Sense::click_and_drag());
 
         let hovered = response.hover_pos().and_then(|at| self.cell_at(plot, at));
-        let cell = hovered.or(self.cursor.filter(|&(row, column)| row < self.side && column < self.side));
+        let cursor = self.cursor.filter(|&(row, column)| row < self.side && column < self.side);
+        let cell = if keyboard_leads(ui, id) { cursor.or(hovered) } else { hovered.or(cursor) };
         let mut events = Vec::new();
         self.pointer_events(ui, &response, plot, cell, &mut events);
         self.key_events(ui, id, cell, &mut events);
@@ -220,6 +221,10 @@ impl Heatmap<'_> {
             keys.collect()
         });
         for (key, far) in pressed {
+            let moves = matches!(key, Key::ArrowUp | Key::ArrowDown | Key::ArrowLeft | Key::ArrowRight);
+            if moves {
+                ui.data_mut(|data| data.insert_temp(id, true));
+            }
             match key {
                 Key::Plus | Key::Equals => self.push_view(self.zoomed_at_cell(1.5, cell), events),
                 Key::Minus => self.push_view(self.zoomed_at_cell(1.0 / 1.5, cell), events),
@@ -271,11 +276,11 @@ impl Heatmap<'_> {
     fn readout(&self, row: usize, column: usize) -> String {
         let value = value_text((self.value)(row, column));
         let others = self.drawn_with_others(row, column).map_or_else(String::new, |(pool, drawn)| {
-            format!(" (heaviest of {pool} × {pool}: {})", value_text(Some(drawn)))
+            format!(" · heaviest of {pool} × {pool}: {}", value_text(Some(drawn)))
         });
         let (row_name, column_name) = (self.row_name, self.column_name);
         let (row_label, column_label) = (self.label(row), self.label(column));
-        format!("{value}{others} · {row_name} {row} {row_label} → {column_name} {column} {column_label}")
+        format!("{value} · {row_name} {row} {row_label} → {column_name} {column} {column_label}{others}")
     }
 
     /// What is drawn at a cell, where it stands for several.
@@ -315,6 +320,16 @@ pub fn value_text(value: Option<f32>) -> String {
         Some(value) if value.abs() >= 1e-3 => format!("{value:.5}"),
         Some(value) => format!("{value:.3e}"),
     }
+}
+
+/// Whether the keyboard was used since the pointer moved: then a resting pointer gives way to it.
+fn keyboard_leads(ui: &Ui, id: Id) -> bool {
+    let pointer_moves = ui.input(|input| input.pointer.delta() != Vec2::ZERO);
+    ui.data_mut(|data| {
+        let leads = data.get_temp_mut_or_default::<bool>(id);
+        *leads &= !pointer_moves;
+        *leads
+    })
 }
 
 fn plot_rect(outer: Rect) -> Rect {

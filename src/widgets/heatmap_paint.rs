@@ -33,7 +33,8 @@ pub(super) fn paint(
     painter.rect_stroke(plot, 0.0, Stroke::new(1.0, outline), StrokeKind::Outside);
     let bar = Rect::from_min_size(plot.right_top() + vec2(14.0, 0.0), vec2(RIGHT - 14.0, plot.height()));
     let (text, faint, hatched) = (heatmap.colors.text, heatmap.colors.faint, !heatmap.hatched.is_empty());
-    ColorBar { table: heatmap.table, text, faint, hatched }.paint(&painter, bar);
+    let pointed = cell.and_then(|(row, column)| (heatmap.value)(row, column));
+    ColorBar { table: heatmap.table, text, faint, hatched, pointed }.paint(&painter, bar);
     scene.readout(readout, outer);
 }
 

@@ -36,16 +36,25 @@ fn a_newer_wish_replaces_the_older_and_nothing_comes_twice() {
 }
 
 #[test]
-fn the_window_is_woken_for_each_tile() {
+fn the_window_is_woken_when_tiles_are_there() {
     let (woken, wakes) = std::sync::mpsc::channel();
     let capture = Arc::new(capture(1, 2, 20, 4));
     let mut worker =
         PatternWorker::spawn(move || woken.send(()).expect("the test listens")).expect("a thread");
-    worker.fill(&capture, vec![PatternKey::whole(&capture, 0, 0, 8), PatternKey::whole(&capture, 0, 1, 8)]);
-    for _ in 0..2 {
-        wakes.recv_timeout(Duration::from_secs(20)).expect("a wake");
-    }
-    assert_eq!(results(&mut worker, 2).len(), 2);
+    worker.show(&capture, vec![PatternKey::whole(&capture, 0, 0, 8)]);
+    wakes.recv_timeout(Duration::from_secs(20)).expect("a wake");
+    assert!(worker.poll().is_some());
+}
+
+#[test]
+fn a_broken_capture_does_not_end_the_thread() {
+    let mut broken = capture(2, 1, 20, 4);
+    broken.layers[0].q.truncate(3);
+    let capture = Arc::new(broken);
+    let mut worker = PatternWorker::spawn(|| {}).expect("a thread");
+    let keys: Vec<_> = (0..2).map(|layer| PatternKey::whole(&capture, layer, 0, 8)).collect();
+    worker.show(&capture, keys.clone());
+    assert_eq!(results(&mut worker, 1), keys[1..], "the whole layer is computed, the broken one is not");
 }
 
 fn results(worker: &mut PatternWorker, count: usize) -> Vec<PatternKey> {

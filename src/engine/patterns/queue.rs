@@ -59,9 +59,12 @@ impl Queue {
         }
     }
 
-    /// The next tile: what is shown before what is only a thumbnail.
-    pub(super) fn next(&mut self) -> Option<Task> {
-        take(&mut self.shown, false).or_else(|| take(&mut self.background, true))
+    /// What to compute next, all of it at once: one shown tile before up to `most` thumbnails.
+    pub(super) fn next(&mut self, most: usize) -> Vec<Task> {
+        match take(&mut self.shown, false) {
+            Some(task) => vec![task],
+            None => std::iter::from_fn(|| take(&mut self.background, true)).take(most).collect(),
+        }
     }
 
     /// Drops a tile that was computed meanwhile.
@@ -108,7 +111,7 @@ mod tests {
     }
 
     fn heads(queue: &mut Queue) -> Vec<usize> {
-        std::iter::from_fn(|| queue.next()).map(|task| task.key.head).collect()
+        std::iter::from_fn(|| queue.next(1).pop()).map(|task| task.key.head).collect()
     }
 
     #[test]
@@ -134,8 +137,9 @@ mod tests {
         let capture = capture(1, 8);
         let mut queue = Queue::default();
         queue.accept(Request::Background(wish(&capture, &[0, 1])));
-        let task = queue.next().expect("two are queued");
-        queue.give_back(task);
+        let tasks = queue.next(8);
+        assert_eq!(tasks.len(), 2);
+        tasks.into_iter().rev().for_each(|task| queue.give_back(task));
         assert_eq!(heads(&mut queue), [0, 1]);
     }
 
@@ -144,7 +148,7 @@ mod tests {
         let (old, new) = (capture(1, 8), capture(2, 8));
         let mut queue = Queue::default();
         queue.accept(Request::Background(wish(&old, &[0, 1])));
-        let task = queue.next().expect("two are queued");
+        let task = queue.next(1).pop().expect("two are queued");
         queue.accept(Request::Background(wish(&new, &[5])));
         queue.give_back(task);
         assert_eq!(heads(&mut queue), [5]);
@@ -155,7 +159,7 @@ mod tests {
         let capture = capture(1, 8);
         let mut queue = Queue::default();
         queue.accept(Request::Shown(wish(&capture, &[1])));
-        let task = queue.next().expect("one is queued");
+        let task = queue.next(1).pop().expect("one is queued");
         queue.accept(Request::Background(wish(&capture, &[2])));
         queue.give_back(task);
         assert_eq!(heads(&mut queue), [2]);

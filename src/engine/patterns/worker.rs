@@ -4,6 +4,7 @@ use super::PatternKey;
 use super::queue::{Queue, Request, Task, Wish};
 use crate::capture::{Capture, PatternTile};
 use crate::progress::CancelToken;
+use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,7 +21,7 @@ pub struct PatternWorker {
 }
 
 impl PatternWorker {
-    /// Starts the thread; it calls `wake` after each tile.
+    /// Starts the thread; it calls `wake` whenever there is something to poll.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -91,21 +92,31 @@ fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>
         queue.accept(request);
         loop {
             queue.accept_all(inbox.try_iter());
-            let Some(task) = queue.next() else { break };
-            let tile = compute(&task);
-            // A newer wish may name the tile that was just computed.
-            queue.accept_all(inbox.try_iter());
-            match tile {
-                Some(tile) => {
-                    queue.forget(&task.key);
-                    if outbox.send((task.key, Arc::new(tile))).is_err() {
-                        return;
-                    }
-                    wake();
-                }
-                None if task.cancel.is_cancelled() => queue.give_back(task),
-                None => {}
+            let tasks = queue.next(rayon::current_num_threads());
+            if tasks.is_empty() {
+                break;
             }
+            // A lone tile does not queue behind a prefill that keeps the pool busy.
+            let tiles: Vec<_> = match tasks.as_slice() {
+                [task] => vec![compute(task)],
+                tasks => tasks.par_iter().map(compute).collect(),
+            };
+            // A newer wish may name the tiles that were just computed.
+            queue.accept_all(inbox.try_iter());
+            // Backwards, so that those which made way return in their order.
+            for (task, tile) in tasks.into_iter().zip(tiles).rev() {
+                match tile {
+                    Some(tile) => {
+                        queue.forget(&task.key);
+                        if outbox.send((task.key, Arc::new(tile))).is_err() {
+                            return;
+                        }
+                    }
+                    None if task.cancel.is_cancelled() => queue.give_back(task),
+                    None => {}
+                }
+            }
+            wake();
         }
     }
 }

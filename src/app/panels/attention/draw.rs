@@ -1,5 +1,6 @@
 //! How the attention view is drawn: options above, all heads on the left, one head large on the right.
 
+use super::pictures::Pictures;
 use super::state::{AttentionCommand, AttentionState};
 use crate::capture::Capture;
 use crate::color::{ColorMap, ScaleKind};
@@ -122,7 +123,15 @@ fn controls(
             if fit.on_hover_text("Show the whole pattern (0)").clicked() {
                 own(AttentionCommand::Fit);
             }
-            ui.weak(format!("{zoom:.1}×"));
+            let pool = state.pictures.as_ref().map_or(1, Pictures::finest_pool);
+            if pool > 1 {
+                let hint = format!(
+                    "Each drawn cell shows the heaviest of {pool} × {pool} weights; zoom in for single ones"
+                );
+                ui.weak(format!("{zoom:.1}× · max of {pool} × {pool}")).on_hover_text(hint);
+            } else {
+                ui.weak(format!("{zoom:.1}×"));
+            }
         });
     });
 }
@@ -134,7 +143,7 @@ fn grid(
     actions: &mut Vec<AttentionAction>,
 ) -> [usize; 2] {
     let heads = view.capture.model.spec.heads;
-    let atlas = state.pictures.as_ref().and_then(super::pictures::Pictures::atlas);
+    let atlas = state.pictures.as_ref().and_then(Pictures::atlas);
     let token = view.selected.unwrap_or(0);
     let output = PatternGrid {
         name: "Heads",

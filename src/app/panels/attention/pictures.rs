@@ -70,6 +70,11 @@ impl Pictures {
         self.tiles.iter().map(TilePicture::as_tile).collect()
     }
 
+    /// Cells of the pattern that share one drawn cell, in the finest tile.
+    pub(super) fn finest_pool(&self) -> usize {
+        self.tiles.last().map_or(1, |picture| picture.tile.pool)
+    }
+
     /// Changes the colours of everything.
     pub(super) fn set_look(&mut self, look: Look) {
         if look == self.look {
