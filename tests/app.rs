@@ -178,7 +178,7 @@ fn dragging_the_threshold_line_changes_what_is_flagged() {
     let line = stage.harness.get_by_label("Threshold line");
     assert!(line.value().is_some_and(|value| value.starts_with("z 3.50 → ")), "{:?}", line.value());
     let from = line.rect().center();
-    let to = from + egui::vec2(0.0, 22.0);
+    let to = from + egui::vec2(0.0, 34.0);
     stage.harness.drag_at(from);
     stage.harness.step();
     stage.harness.hover_at(to);
