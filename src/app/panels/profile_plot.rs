@@ -47,7 +47,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         if let Some(first) = first_of_tail(values) {
             let span = Span::new("", first as f64 - 0.5..=n - 0.5);
             plot.span(
-                span.fill(palette.raised.gamma_multiply(0.6))
+                span.fill(palette.line.gamma_multiply(0.55))
                     .border_width(0.0)
                     .border_color(Color32::TRANSPARENT),
             );
