@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 /// Opens the window; where that is impossible, says why and does the same job headless.
 fn open_window(model: &str, offline: bool) -> sinkscope::Result<()> {
     let options = app::RunOptions::new(ModelRef::parse(model), offline);
-    match app::run(options) {
+    match app::run(&options) {
         Ok(()) => Ok(()),
         Err(why) => {
             eprintln!("No window: {why}");

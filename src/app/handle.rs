@@ -65,7 +65,10 @@ impl AppState {
                 self.view.strip = colour;
                 self.ask_for_partners();
             }
-            Command::FocusHead(head) => self.view.focus = head,
+            Command::FocusHead(head) => {
+                self.view.focus = head;
+                self.view.focus_is_chosen = true;
+            }
             Command::ShowTab(tab) => self.view.tab = tab,
             Command::SetProfile(profile) => {
                 self.view.profile = profile;
@@ -176,7 +179,11 @@ impl AppState {
                 self.job = None;
                 self.partners = None;
                 self.view.fit_to(&capture.model.spec, capture.len());
-                self.run = Some(Run::new(capture, &self.view));
+                let run = Run::new(capture, &self.view);
+                if let Some(head) = run.telling_head().filter(|_| !self.view.focus_is_chosen) {
+                    self.view.focus = head;
+                }
+                self.run = Some(run);
                 self.ask_for_partners();
             }
             Event::CurvePoint { .. } | Event::RunDone { .. } => {}

@@ -23,8 +23,14 @@ pub struct RunOptions {
     /// The prompt in the editor; the sample chat when `None`.
     pub prompt: Option<PromptDraft>,
     /// Starts the engine; it calls what it is given whenever it has something to say.
-    pub engine: Box<dyn Fn(Box<dyn Fn() + Send + Sync>) -> Box<dyn EngineHandle>>,
+    pub engine: StartEngine,
 }
+
+/// What wakes the window from another thread.
+pub type Wake = Box<dyn Fn() + Send + Sync>;
+
+/// Starts an engine that wakes the window.
+pub type StartEngine = Box<dyn Fn(Wake) -> Box<dyn EngineHandle>>;
 
 impl RunOptions {
     /// A window on this model with the real engine and the sample prompt.
@@ -51,13 +57,13 @@ pub enum WindowError {
 ///
 /// # Errors
 /// [`WindowError`] when there is no display, no renderer works, or a library is missing.
-pub fn run(options: RunOptions) -> Result<(), WindowError> {
+pub fn run(options: &RunOptions) -> Result<(), WindowError> {
     if !has_display() {
         return Err(WindowError::NoDisplay);
     }
     let mut last = String::new();
     for renderer in renderers() {
-        match open(&options, renderer) {
+        match open(options, renderer) {
             Ok(()) => return Ok(()),
             Err(why) => {
                 tracing::info!("{renderer} failed: {why}");

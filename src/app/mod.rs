@@ -24,7 +24,7 @@ pub mod view;
 
 pub use command::{Command, PickKind, Picked};
 pub use handle::THRESHOLDS;
-pub use launch::{RunOptions, WindowError, run};
+pub use launch::{RunOptions, StartEngine, Wake, WindowError, run};
 pub use state::{AppState, Services};
 
 use settings::Settings;

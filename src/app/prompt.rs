@@ -2,7 +2,7 @@
 
 use crate::engine::PromptInput;
 use crate::model::chat::ChatMessage;
-use crate::model::tokenizer::BosChoice;
+use crate::model::tokenizer::{BosChoice, PromptError, read_chat_file, read_prompt_file};
 use std::path::Path;
 
 /// Plain text or a chat.
@@ -42,28 +42,8 @@ pub struct PromptDraft {
 /// Roles that the editor offers.
 pub const ROLES: [&str; 3] = ["system", "user", "assistant"];
 
-/// Largest prompt file that is read, in bytes: far beyond any context, small enough never to stall.
-const MAX_PROMPT_FILE_BYTES: u64 = 4 << 20;
-
 const SAMPLE_CHAT: &str = include_str!("../../assets/prompts/sky.chat.json");
 const SAMPLE_TEXT: &str = include_str!("../../assets/prompts/declaration.txt");
-
-/// Why a prompt file could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PromptFileError {
-    /// The file system said no.
-    #[error("Can't read the prompt ({0}): {path}", path = .1.display())]
-    Read(String, std::path::PathBuf),
-    /// Larger than any context.
-    #[error("The prompt is {} MiB, more than the {} MiB that can be run: {path}", .0 >> 20, MAX_PROMPT_FILE_BYTES >> 20, path = .1.display())]
-    TooLarge(u64, std::path::PathBuf),
-    /// Not text.
-    #[error("The prompt is not UTF-8 (first bad byte at {0}): save it as UTF-8: {path}", path = .1.display())]
-    NotUtf8(usize, std::path::PathBuf),
-    /// Not a chat.
-    #[error("The chat is not a list of {{\"role\", \"content\"}} ({0}): {path}", path = .1.display())]
-    NotAChat(String, std::path::PathBuf),
-}
 
 impl Default for PromptDraft {
     fn default() -> Self {
@@ -86,7 +66,7 @@ impl PromptDraft {
         match sample {
             Sample::Chat => {
                 self.kind = PromptKind::Chat;
-                self.turns = parse_chat(SAMPLE_CHAT).unwrap_or_default();
+                self.turns = serde_json::from_str(SAMPLE_CHAT).unwrap_or_default();
             }
             Sample::Text => {
                 self.kind = PromptKind::Text;
@@ -98,21 +78,13 @@ impl PromptDraft {
     /// Replaces the draft by a file's content: a chat for `.json`, else plain text.
     ///
     /// # Errors
-    /// When the file can't be read, is not UTF-8, or its JSON is not a chat.
-    pub fn load_file(&mut self, path: &Path) -> Result<(), PromptFileError> {
-        let read = |why: std::io::Error| PromptFileError::Read(why.to_string(), path.to_owned());
-        let bytes = std::fs::metadata(path).map_err(read)?.len();
-        if bytes > MAX_PROMPT_FILE_BYTES {
-            return Err(PromptFileError::TooLarge(bytes, path.to_owned()));
-        }
-        let text = String::from_utf8(std::fs::read(path).map_err(read)?)
-            .map_err(|why| PromptFileError::NotUtf8(why.utf8_error().valid_up_to(), path.to_owned()))?;
+    /// When the file can't be read, is not UTF-8, or its JSON is not a chat; the draft is then left alone.
+    pub fn load_file(&mut self, path: &Path) -> Result<(), PromptError> {
         if path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
-            self.turns = parse_chat(&text)
-                .map_err(|why| PromptFileError::NotAChat(why.to_string(), path.to_owned()))?;
+            self.turns = read_chat_file(path)?;
             self.kind = PromptKind::Chat;
         } else {
-            self.text = text;
+            self.text = read_prompt_file(path)?;
             self.kind = PromptKind::Text;
         }
         Ok(())
@@ -137,10 +109,6 @@ impl PromptDraft {
         };
         self.turns.push(ChatMessage { role: role.to_owned(), content: String::new() });
     }
-}
-
-fn parse_chat(json: &str) -> Result<Vec<ChatMessage>, serde_json::Error> {
-    serde_json::from_str(json)
 }
 
 /// Whether a dropped or typed path is meant as a prompt (else it is a model).
@@ -180,14 +148,14 @@ mod tests {
         let text = dir.path().join("p.txt");
         std::fs::write(&text, b"ok \xff").expect("a file");
         let said = PromptDraft::default().load_file(&text).expect_err("not UTF-8").to_string();
-        assert!(said.starts_with("The prompt is not UTF-8 (first bad byte at 3)"), "{said}");
+        assert!(said.contains("UTF-8"), "{said}");
 
         let chat = dir.path().join("c.json");
         std::fs::write(&chat, br#"{"role":"user"}"#).expect("a file");
         let mut draft = PromptDraft::default();
         let before = draft.clone();
         let said = draft.load_file(&chat).expect_err("not a chat").to_string();
-        assert!(said.starts_with("The chat is not a list of {\"role\", \"content\"}"), "{said}");
+        assert!(said.contains("c.json"), "{said}");
         assert_eq!(draft, before, "a bad file must leave the draft alone");
     }
 

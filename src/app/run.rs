@@ -1,7 +1,7 @@
 //! A finished run with all that the views derive from it.
 
 use super::partners::PartnersKey;
-use super::view::ViewOptions;
+use super::view::{HeadId, ViewOptions};
 use crate::analysis::{Analysis, Corroboration, alpha_by_layer_head, birth_layer, far_lift_by_layer};
 use crate::capture::Capture;
 use std::sync::Arc;
@@ -78,6 +78,16 @@ impl Run {
     pub fn strongest(&self) -> Option<usize> {
         let share = |&i: &usize| self.analysis.share[i].unwrap_or(0.0);
         (0..self.analysis.share.len()).max_by(|a, b| share(a).total_cmp(&share(b)))
+    }
+
+    /// The head that gives the strongest token most: the one that shows at once what a sink is.
+    #[must_use]
+    pub fn telling_head(&self) -> Option<HeadId> {
+        let alpha = alpha_by_layer_head(&self.capture, self.strongest()?);
+        let heads = alpha.iter().enumerate().flat_map(|(layer, heads)| {
+            heads.iter().enumerate().map(move |(head, &alpha)| (HeadId { layer, head }, alpha))
+        });
+        heads.filter(|(_, alpha)| alpha.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(head, _)| head)
     }
 
     /// Whether a token is flagged.

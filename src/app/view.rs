@@ -65,6 +65,8 @@ pub struct ViewOptions {
     pub selected: Option<usize>,
     /// The head shown large.
     pub focus: HeadId,
+    /// Whether the user chose that head; else each run shows the one that holds the strongest token most.
+    pub focus_is_chosen: bool,
 }
 
 impl Default for ViewOptions {
@@ -78,6 +80,7 @@ impl Default for ViewOptions {
             strip: StripColour::default(),
             selected: None,
             focus: HeadId::default(),
+            focus_is_chosen: false,
         }
     }
 }

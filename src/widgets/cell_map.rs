@@ -102,7 +102,7 @@ impl CellMap<'_> {
 mod tests {
     use super::*;
 
-    fn map<'a>(columns: usize, value: &'a dyn Fn(usize, usize) -> Option<f64>) -> CellMap<'a> {
+    fn map(columns: usize, value: &dyn Fn(usize, usize) -> Option<f64>) -> CellMap<'_> {
         CellMap {
             name: "test",
             rows: 2,

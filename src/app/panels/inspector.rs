@@ -13,6 +13,7 @@ use egui::{Align2, FontId, Rect, RichText, Sense, Ui, pos2, vec2};
 /// Draws the inspector.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     ui.spacing_mut().item_spacing.y = 2.0;
+    ui.take_available_width();
     let Some(run) = &state.run else {
         section(ui, "INSPECTOR");
         ui.label(RichText::new("Facts about a token appear here").color(Palette::of(ui).weak));

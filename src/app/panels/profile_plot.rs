@@ -7,9 +7,7 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use egui::{Align2, Color32, CursorIcon, FontId, Pos2, Rect, Sense, Stroke, Ui, Vec2b, pos2, vec2};
-use egui_plot::{
-    Bar, BarChart, GridInput, GridMark, HLine, LineStyle, Plot, PlotPoint, PlotTransform, Span, VLine,
-};
+use egui_plot::{Bar, BarChart, GridMark, HLine, LineStyle, Plot, PlotPoint, PlotTransform, Span, VLine};
 
 /// Bars that are drawn at most; beyond, neighbours share one, which shows their largest.
 const MOST_BARS: usize = 1200;
@@ -34,8 +32,8 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         .default_x_bounds(-1.0, n)
         .default_y_bounds(range.low, range.high)
         .set_margin_fraction(vec2(0.0, 0.0))
-        .x_grid_spacer(positions)
-        .y_grid_spacer(decades)
+        .x_grid_spacer(|input| positions(input.bounds))
+        .y_grid_spacer(|input| decades(input.bounds))
         .y_axis_formatter(|mark, _| tick(mark.value))
         .x_axis_formatter(|mark, _| position_tick(mark))
         .y_axis_min_width(44.0)
@@ -49,7 +47,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         if let Some(first) = first_of_tail(values) {
             let span = Span::new("", first as f64 - 0.5..=n - 0.5);
             plot.span(
-                span.fill(palette.raised.gamma_multiply(0.6))
+                span.fill(palette.line.gamma_multiply(0.55))
                     .border_width(0.0)
                     .border_color(Color32::TRANSPARENT),
             );
@@ -129,18 +127,13 @@ impl Overlay<'_> {
             let text = format!("{index} {label}\nz {}", format::z(Some(z)));
             let galley = ui.painter().layout_no_wrap(text, FontId::monospace(10.5), self.palette.sink);
             let top = self.at(index, value.log10());
-            let above = top.y - galley.size().y - 2.0;
-            // Above its bar where there is room, else beside its top.
-            let min = if above > frame.top() {
-                pos2(top.x - 3.0, above)
-            } else {
-                pos2(top.x + 5.0, (top.y - 2.0).max(frame.top() + 1.0))
-            };
-            let mut rect = Rect::from_min_size(min, galley.size());
-            if rect.right() > frame.right() {
-                rect = rect.translate(vec2(-rect.width() - 10.0, 0.0));
+            if !frame.contains(top) {
+                continue;
             }
-            if frame.contains(top) && taken.iter().all(|other| !other.intersects(rect)) {
+            let free = |rect: &Rect| {
+                frame.contains_rect(rect.shrink(0.5)) && taken.iter().all(|other| !other.intersects(*rect))
+            };
+            if let Some(rect) = places(top, galley.size()).into_iter().find(free) {
                 ui.painter_at(frame).rect_filled(
                     rect.expand(1.0),
                     2.0,
@@ -204,6 +197,19 @@ impl Overlay<'_> {
             Stroke::new(1.0, self.palette.weak.gamma_multiply(0.4)),
         );
     }
+}
+
+/// Where a label may stand, the best place first: above its bar to the right or left, beside its top.
+fn places(top: Pos2, size: egui::Vec2) -> [Rect; 5] {
+    let at = |x: f32, y: f32| Rect::from_min_size(pos2(x, y), size);
+    let above = top.y - size.y - 2.0;
+    [
+        at(top.x - 3.0, above),
+        at(top.x + 3.0 - size.x, above),
+        at(top.x + 5.0, top.y - 2.0),
+        at(top.x - 5.0 - size.x, top.y - 2.0),
+        at(top.x - 3.0, above - size.y),
+    ]
 }
 
 /// The threshold whose line lies at this log₁₀ value.
@@ -271,22 +277,23 @@ fn first_of_tail(values: &[Option<f64>]) -> Option<usize> {
 }
 
 /// Grid marks at decades, and finer ones between.
-fn decades(input: GridInput) -> Vec<GridMark> {
-    let (low, high) = input.bounds;
+fn decades((low, high): (f64, f64)) -> Vec<GridMark> {
     let mut marks = Vec::new();
+    // A label must not stick out of the plot.
+    let room = 0.03 * (high - low);
+    let inside = |value: f64| value >= low + room && value <= high - room;
     for decade in low.floor() as i32..=high.ceil() as i32 {
-        marks.push(GridMark { value: f64::from(decade), step_size: 1.0 });
-        for digit in 2..10 {
-            let value = f64::from(decade) + f64::from(digit).log10();
-            marks.push(GridMark { value, step_size: 0.04 });
+        if inside(f64::from(decade)) {
+            marks.push(GridMark { value: f64::from(decade), step_size: 1.0 });
         }
+        let digits = (2..10).map(|digit| f64::from(decade) + f64::from(digit).log10());
+        marks.extend(digits.map(|value| GridMark { value, step_size: 0.04 }));
     }
     marks
 }
 
 /// Grid marks at round positions, about ten of them.
-fn positions(input: GridInput) -> Vec<GridMark> {
-    let (low, high) = input.bounds;
+fn positions((low, high): (f64, f64)) -> Vec<GridMark> {
     let step = round_step((high - low) / 10.0);
     let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
     (first..=last).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()

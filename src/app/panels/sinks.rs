@@ -21,6 +21,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         .default_size(330.0)
         .min_size(220.0)
         .show(ui, |ui| sinks_maps::ui(ui, run, commands));
+    let frame = frame.inner_margin(egui::Margin { right: 8, ..egui::Margin::ZERO });
     egui::CentralPanel::default().frame(frame).show(ui, |ui| {
         caption(ui, run);
         table(ui, state, run, commands);
@@ -39,7 +40,7 @@ fn caption(ui: &mut Ui, run: &Run) {
         "chosen layers and heads"
     };
     let text = format!(
-        "{} flagged by {} over {used} at z > {:.2}; structural tokens are listed whether flagged or not",
+        "{} flagged: {} over {used}, z > {:.2}; structural tokens are listed too",
         run.analysis.sinks.len(),
         run.analysis.options.profile.name(),
         run.analysis.detection.threshold,

@@ -33,7 +33,7 @@ pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
 fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     let label = run.capture.tokens.tokens[facts.index].label();
-    title(ui, size.x, &format!("α of {} {label}", facts.index), "layer × head");
+    title(ui, size.x, &format!("α of {} {label}", facts.index), "layer × head · 0 to 1");
     let table = ColorTable::new(
         ColorScale::of(ScaleKind::Sqrt),
         ColorMap::Magma,
@@ -64,7 +64,7 @@ fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, comma
 
 fn far_lift_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
-    title(ui, size.x, "far-lift", "layer × key position");
+    title(ui, size.x, "far-lift", "layer × key position · 0.1 to 100 ×, log");
     let table = ColorTable::new(
         ColorScale::of(ScaleKind::Linear),
         ColorMap::Magma,

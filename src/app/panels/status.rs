@@ -14,6 +14,8 @@ const ROW_SUM_TOLERANCE: f64 = 1e-4;
 /// Draws the line.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
+    // The line is as high without a result as with one.
+    ui.set_min_height(18.0);
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = 12.0;
         if let Some(run) = &state.run {

@@ -1,7 +1,5 @@
 //! Stand-ins for the window's surroundings: a scripted engine, dialogs that answer, a synthetic capture.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
-
 use sinkscope::app::dialogs::FileDialogs;
 use sinkscope::app::engine_handle::EngineHandle;
 use sinkscope::app::{PickKind, Picked};
@@ -17,35 +15,35 @@ use std::sync::Arc;
 
 /// What the scripted engine was told and has to say.
 #[derive(Default)]
-pub struct Script {
-    pub jobs: Vec<Job>,
-    pub cancelled: usize,
-    pub events: VecDeque<(JobId, Event)>,
+pub(crate) struct Script {
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) cancelled: usize,
+    pub(crate) events: VecDeque<(JobId, Event)>,
 }
 
 /// An engine that does as the test says.
 #[derive(Clone, Default)]
-pub struct ScriptedEngine(pub Rc<RefCell<Script>>);
+pub(crate) struct ScriptedEngine(pub(crate) Rc<RefCell<Script>>);
 
 impl ScriptedEngine {
     /// Says something about the latest job.
-    pub fn say(&self, event: Event) {
+    pub(crate) fn say(&self, event: Event) {
         let id = JobId(self.0.borrow().jobs.len() as u64);
         self.say_of(id, event);
     }
 
     /// Says something about some job.
-    pub fn say_of(&self, id: JobId, event: Event) {
+    pub(crate) fn say_of(&self, id: JobId, event: Event) {
         self.0.borrow_mut().events.push_back((id, event));
     }
 
     /// The latest job.
-    pub fn last_job(&self) -> Option<Job> {
+    pub(crate) fn last_job(&self) -> Option<Job> {
         self.0.borrow().jobs.last().cloned()
     }
 
     /// Number of jobs so far.
-    pub fn jobs(&self) -> usize {
+    pub(crate) fn jobs(&self) -> usize {
         self.0.borrow().jobs.len()
     }
 }
@@ -68,14 +66,14 @@ impl EngineHandle for ScriptedEngine {
 
 /// Dialogs that give one answer to every question.
 #[derive(Clone)]
-pub struct Answering {
-    pub answer: Rc<RefCell<Picked>>,
-    pub asked: Rc<RefCell<Vec<PickKind>>>,
-    pub pending: Rc<RefCell<VecDeque<PickKind>>>,
+pub(crate) struct Answering {
+    pub(crate) answer: Rc<RefCell<Picked>>,
+    pub(crate) asked: Rc<RefCell<Vec<PickKind>>>,
+    pub(crate) pending: Rc<RefCell<VecDeque<PickKind>>>,
 }
 
 impl Answering {
-    pub fn new(answer: Picked) -> Self {
+    pub(crate) fn new(answer: Picked) -> Self {
         Self { answer: Rc::new(RefCell::new(answer)), asked: Rc::default(), pending: Rc::default() }
     }
 }
@@ -93,7 +91,7 @@ impl FileDialogs for Answering {
 }
 
 /// A model card for a synthetic capture.
-pub fn model(layers: usize, heads: usize, head_dim: usize) -> Arc<ModelInfo> {
+pub(crate) fn model(layers: usize, heads: usize, head_dim: usize) -> Arc<ModelInfo> {
     let spec = ModelSpec {
         architecture: "llama".into(),
         layers,
@@ -129,7 +127,7 @@ pub fn model(layers: usize, heads: usize, head_dim: usize) -> Arc<ModelInfo> {
 }
 
 /// Tokens of a text, split before spaces and around newlines; `<|…|>` are special.
-pub fn tokens(text: &str) -> Arc<TokenSequence> {
+pub(crate) fn tokens(text: &str) -> Arc<TokenSequence> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -150,7 +148,7 @@ pub fn tokens(text: &str) -> Arc<TokenSequence> {
     Arc::new(TokenSequence { tokens, bos_id: Some(1), warnings: Vec::new() })
 }
 
-pub const CHAT: &str = "<|im_start|>system\nYou are a careful assistant that answers briefly.<|im_end|>\n<|im_start|>user\nExplain why the sky is blue in two sentences.<|im_end|>\n<|im_start|>assistant\nThe sky looks blue because air molecules scatter short wavelengths of sunlight more strongly than long ones. This is called Rayleigh scattering.<|im_end|>\n<|im_start|>user\nAnd why are sunsets red?<|im_end|>\n<|im_start|>assistant\nAt sunset the light crosses far more air, so most of the blue has been scattered away before it reaches you and the red is what remains.<|im_end|>\n<|im_start|>user\nDoes the same happen on Mars?<|im_end|>\n<|im_start|>assistant\nOn Mars fine dust scatters red light widely and blue light forward, so the daytime sky is butterscotch and the sunsets are blue.<|im_end|>\n";
+pub(crate) const CHAT: &str = "<|im_start|>system\nYou are a careful assistant that answers briefly.<|im_end|>\n<|im_start|>user\nExplain why the sky is blue in two sentences.<|im_end|>\n<|im_start|>assistant\nThe sky looks blue because air molecules scatter short wavelengths of sunlight more strongly than long ones. This is called Rayleigh scattering.<|im_end|>\n<|im_start|>user\nAnd why are sunsets red?<|im_end|>\n<|im_start|>assistant\nAt sunset the light crosses far more air, so most of the blue has been scattered away before it reaches you and the red is what remains.<|im_end|>\n<|im_start|>user\nDoes the same happen on Mars?<|im_end|>\n<|im_start|>assistant\nOn Mars fine dust scatters red light widely and blue light forward, so the daytime sky is butterscotch and the sunsets are blue.<|im_end|>\n";
 
 /// A generator of numbers in −1…1, the same on every machine.
 struct Noise(u64);
@@ -163,7 +161,7 @@ impl Noise {
 }
 
 /// A capture of random queries and keys, with sinks planted at `sinks`.
-pub fn capture(
+pub(crate) fn capture(
     id: u64,
     model: &Arc<ModelInfo>,
     tokens: &Arc<TokenSequence>,
@@ -260,7 +258,7 @@ fn observe_row(
 }
 
 /// A memory plan of plausible size.
-pub fn plan() -> MemoryPlan {
+pub(crate) fn plan() -> MemoryPlan {
     MemoryPlan {
         weight_bytes: 538 << 20,
         capture_bytes: 18 << 20,

@@ -1,91 +1,16 @@
-//! The real application, driven as a person drives it; only engine, dialogs and clock are stand-ins.
+//! What a person does, and what the window does then.
 
-mod support;
-
+use crate::stage::{SINKS, opening, showing};
+use crate::support;
 use egui_kittest::kittest::Queryable as _;
-use egui_kittest::{Harness, HarnessBuilder};
 use sinkscope::app::prompt::PromptKind;
-use sinkscope::app::settings::{Recent, Settings};
+use sinkscope::app::settings::Recent;
 use sinkscope::app::view::Tab;
-use sinkscope::app::{App, AppState, Command, PickKind, Picked, Services};
+use sinkscope::app::{Command, PickKind, Picked};
 use sinkscope::engine::{Event, Job, JobId, PromptInput};
 use sinkscope::model::source::ModelRef;
 use sinkscope::model::tokenizer::PromptError;
 use sinkscope::progress::{Cancelled, Progress, ProgressUnit};
-use std::time::{Duration, Instant};
-use support::{Answering, ScriptedEngine};
-
-struct Stage {
-    harness: Harness<'static, App>,
-    engine: ScriptedEngine,
-    dialogs: Answering,
-}
-
-fn builder(theme: egui::Theme) -> HarnessBuilder<App> {
-    Harness::builder().with_size([1280.0, 800.0]).with_theme(theme).with_max_steps(20)
-}
-
-/// A window that has just asked for the default model.
-fn opening(theme: egui::Theme) -> Stage {
-    let engine = ScriptedEngine::default();
-    let dialogs = Answering::new(Picked::Cancelled);
-    let services = Services {
-        engine: Box::new(engine.clone()),
-        dialogs: Box::new(dialogs.clone()),
-        wake: Box::new(|| {}),
-    };
-    let preference = match theme {
-        egui::Theme::Dark => egui::ThemePreference::Dark,
-        egui::Theme::Light => egui::ThemePreference::Light,
-    };
-    let settings = Settings { theme: preference, ..Settings::default() };
-    let mut state = AppState::new(services, settings, true);
-    state.handle(Command::OpenModel(ModelRef::Default));
-    let mut harness = builder(theme).build_eframe(move |creation| App::new(&creation.egui_ctx, state));
-    harness.input_mut().max_texture_side = Some(8192);
-    Stage { harness, engine, dialogs }
-}
-
-/// A window that shows a run of `text` with sinks planted.
-fn showing(theme: egui::Theme, text: &str, sinks: &[(usize, f32)]) -> Stage {
-    let mut stage = opening(theme);
-    let model = support::model(12, 6, 16);
-    stage.engine.say(Event::ModelReady(model.clone()));
-    stage.settle();
-    let tokens = support::tokens(text);
-    stage.engine.say(Event::TokensReady(tokens.clone(), support::plan()));
-    stage.engine.say(Event::CaptureReady(support::capture(1, &model, &tokens, sinks)));
-    stage.settle();
-    stage
-}
-
-impl Stage {
-    fn settle(&mut self) {
-        self.harness.run_steps(4);
-    }
-
-    fn state(&self) -> &AppState {
-        self.harness.state().state()
-    }
-
-    /// Steps until `done`, for what a worker thread computes.
-    fn step_until(&mut self, what: &str, done: impl Fn(&AppState) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !done(self.state()) {
-            assert!(Instant::now() < deadline, "never happened: {what}");
-            std::thread::sleep(Duration::from_millis(5));
-            self.harness.step();
-        }
-        self.settle();
-    }
-
-    fn click(&mut self, label: &str) {
-        self.harness.get_by_label(label).click();
-        self.settle();
-    }
-}
-
-const SINKS: [(usize, f32); 2] = [(0, 14.0), (22, 9.0)];
 
 #[test]
 fn the_sample_chat_runs_as_soon_as_the_model_is_there() {
@@ -178,7 +103,7 @@ fn dragging_the_threshold_line_changes_what_is_flagged() {
     let line = stage.harness.get_by_label("Threshold line");
     assert!(line.value().is_some_and(|value| value.starts_with("z 3.50 → ")), "{:?}", line.value());
     let from = line.rect().center();
-    let to = from + egui::vec2(0.0, 22.0);
+    let to = from + egui::vec2(0.0, 48.0);
     stage.harness.drag_at(from);
     stage.harness.step();
     stage.harness.hover_at(to);
@@ -314,36 +239,4 @@ fn chat_turns_can_be_added_and_removed() {
     stage.settle();
     assert_eq!(stage.state().prompt.turns.len(), before - 1);
     assert_eq!(stage.state().prompt.turns[1].role, "assistant", "the second turn is the one that went");
-}
-
-mod snapshots {
-    use super::*;
-
-    fn snapshot(name: &str, theme: egui::Theme, arrange: impl FnOnce(&mut Stage)) {
-        let mut stage = showing(theme, support::CHAT, &SINKS);
-        arrange(&mut stage);
-        stage.harness.remove_cursor();
-        stage.settle();
-        stage.harness.snapshot(name);
-    }
-
-    #[test]
-    fn dark() {
-        snapshot("window_dark", egui::Theme::Dark, |_| {});
-    }
-
-    #[test]
-    fn light() {
-        snapshot("window_light", egui::Theme::Light, |_| {});
-    }
-
-    #[test]
-    fn sinks_dark() {
-        snapshot("sinks_dark", egui::Theme::Dark, |stage| stage.click("Sinks"));
-    }
-
-    #[test]
-    fn sinks_light() {
-        snapshot("sinks_light", egui::Theme::Light, |stage| stage.click("Sinks"));
-    }
 }

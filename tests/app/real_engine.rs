@@ -1,0 +1,83 @@
+//! The window with the real engine on a tiny model: nothing is a stand-in but the screen.
+
+use crate::stage::builder;
+use crate::support::Answering;
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+use sinkscope::app::prompt::PromptKind;
+use sinkscope::app::settings::Settings;
+use sinkscope::app::{App, AppState, Command, Picked, Services};
+use sinkscope::engine::Engine;
+use sinkscope::model::source::ModelRef;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the sun.";
+
+fn step_until(harness: &mut Harness<'static, App>, what: &str, done: impl Fn(&AppState) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done(harness.state().state()) {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+        harness.step();
+    }
+    harness.run_steps(3);
+}
+
+fn window_on(model: &Path) -> Harness<'static, App> {
+    let services = Services {
+        engine: Box::new(Engine::start(|| {})),
+        dialogs: Box::new(Answering::new(Picked::Cancelled)),
+        wake: Box::new(|| {}),
+    };
+    let mut state = AppState::new(services, Settings::default(), true);
+    state.handle(Command::SetPromptKind(PromptKind::Text));
+    state.handle(Command::SetPromptText(TEXT.to_owned()));
+    state.handle(Command::OpenModel(ModelRef::Path(model.to_owned())));
+    builder(egui::Theme::Dark).build_eframe(move |creation| App::new(&creation.egui_ctx, state))
+}
+
+#[test]
+fn a_model_folder_is_opened_and_its_prompt_analysed() {
+    let mut harness = window_on(Path::new("tests/fixtures/tiny/llama"));
+    step_until(&mut harness, "a run", |state| state.run.is_some());
+    let state = harness.state().state();
+    let run = state.run.as_ref().expect("a run");
+    let text: Vec<u8> = run.capture.tokens.tokens.iter().flat_map(|token| token.bytes.clone()).collect();
+    assert_eq!(String::from_utf8_lossy(&text), TEXT, "labels rejoin to the text");
+    assert!(run.capture.checks.max_row_sum_error < 1e-5);
+    assert!(state.plan.is_some(), "memory is predicted before the run");
+    assert!(state.job.is_none());
+
+    let label = format!("Token 0 {}", run.capture.tokens.tokens[0].label());
+    harness.get_by_label(&label).click();
+    step_until(&mut harness, "partners", |state| state.shown_partners().is_some());
+    let state = harness.state().state();
+    let partners = state.shown_partners().expect("partners of token 0");
+    let run = state.run.as_ref().expect("a run");
+    let mean: f32 = run
+        .capture
+        .layers
+        .iter()
+        .enumerate()
+        .flat_map(|(layer, _)| (0..run.capture.model.spec.heads).map(move |head| (layer, head)))
+        .map(|(layer, head)| run.capture.weight(layer, head, 3, 0).expect("query 3 sees key 0"))
+        .sum::<f32>()
+        / (run.capture.layers.len() * run.capture.model.spec.heads) as f32;
+    assert!((partners.weights[3].expect("query 3 sees key 0") - mean).abs() < 1e-6);
+}
+
+#[test]
+fn a_folder_without_a_model_says_what_is_missing_and_the_window_lives_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut harness = window_on(folder.path());
+    step_until(&mut harness, "a failure", |state| state.model_failure.is_some());
+    let said = harness.state().state().model_failure.clone().expect("a failure");
+    assert!(said.contains("config.json"), "{said}");
+    assert!(!harness.state().state().toasts.is_empty());
+    harness
+        .state_mut()
+        .state_mut()
+        .handle(Command::OpenModel(ModelRef::Path("tests/fixtures/tiny/llama".into())));
+    step_until(&mut harness, "a run after a failure", |state| state.run.is_some());
+}

@@ -1,0 +1,40 @@
+//! How the window looks, pixel by pixel, on lavapipe (`WGPU_BACKEND=vulkan`).
+
+use crate::stage::{SINKS, Stage, showing};
+use crate::support;
+use egui_kittest::kittest::Queryable as _;
+use sinkscope::app::view::Tab;
+
+fn snapshot(name: &str, theme: egui::Theme, arrange: impl FnOnce(&mut Stage)) {
+    let mut stage = showing(theme, support::CHAT, &SINKS);
+    arrange(&mut stage);
+    stage.harness.remove_cursor();
+    stage.step_until("all thumbnails", |state| {
+        let (done, all) = state.attention.thumbnails_done();
+        state.view.tab != Tab::Attention || (done == all && all > 0 && state.attention.is_settled())
+    });
+    // How long the analysis took is not the same twice.
+    let clock = stage.harness.get_by_label_contains("analysis ").rect();
+    stage.harness.mask(clock.expand2(egui::vec2(60.0, 2.0)));
+    stage.harness.snapshot(name);
+}
+
+#[test]
+fn dark() {
+    snapshot("window_dark", egui::Theme::Dark, |_| {});
+}
+
+#[test]
+fn light() {
+    snapshot("window_light", egui::Theme::Light, |_| {});
+}
+
+#[test]
+fn sinks_dark() {
+    snapshot("sinks_dark", egui::Theme::Dark, |stage| stage.click("Sinks"));
+}
+
+#[test]
+fn sinks_light() {
+    snapshot("sinks_light", egui::Theme::Light, |stage| stage.click("Sinks"));
+}

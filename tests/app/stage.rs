@@ -1,0 +1,83 @@
+//! A window on a stage: what surrounds it is under the test's control.
+
+use crate::support::{self, Answering, ScriptedEngine};
+use egui_kittest::kittest::Queryable as _;
+use egui_kittest::{Harness, HarnessBuilder};
+use sinkscope::app::settings::Settings;
+use sinkscope::app::{App, AppState, Command, Picked, Services};
+use sinkscope::engine::Event;
+use sinkscope::model::source::ModelRef;
+use std::time::{Duration, Instant};
+
+/// Sinks planted in most tests: position, and how strongly.
+pub(crate) const SINKS: [(usize, f32); 2] = [(0, 14.0), (22, 9.0)];
+
+pub(crate) struct Stage {
+    pub(crate) harness: Harness<'static, App>,
+    pub(crate) engine: ScriptedEngine,
+    pub(crate) dialogs: Answering,
+}
+
+pub(crate) fn builder(theme: egui::Theme) -> HarnessBuilder<App> {
+    Harness::builder().with_size([1280.0, 800.0]).with_theme(theme).with_max_steps(20)
+}
+
+/// A window that has just asked for the default model.
+pub(crate) fn opening(theme: egui::Theme) -> Stage {
+    let engine = ScriptedEngine::default();
+    let dialogs = Answering::new(Picked::Cancelled);
+    let services = Services {
+        engine: Box::new(engine.clone()),
+        dialogs: Box::new(dialogs.clone()),
+        wake: Box::new(|| {}),
+    };
+    let preference = match theme {
+        egui::Theme::Dark => egui::ThemePreference::Dark,
+        egui::Theme::Light => egui::ThemePreference::Light,
+    };
+    let settings = Settings { theme: preference, ..Settings::default() };
+    let mut state = AppState::new(services, settings, true);
+    state.handle(Command::OpenModel(ModelRef::Default));
+    let mut harness = builder(theme).build_eframe(move |creation| App::new(&creation.egui_ctx, state));
+    harness.input_mut().max_texture_side = Some(8192);
+    Stage { harness, engine, dialogs }
+}
+
+/// A window that shows a run of `text` with sinks planted.
+pub(crate) fn showing(theme: egui::Theme, text: &str, sinks: &[(usize, f32)]) -> Stage {
+    let mut stage = opening(theme);
+    let model = support::model(12, 6, 16);
+    stage.engine.say(Event::ModelReady(model.clone()));
+    stage.settle();
+    let tokens = support::tokens(text);
+    stage.engine.say(Event::TokensReady(tokens.clone(), support::plan()));
+    stage.engine.say(Event::CaptureReady(support::capture(1, &model, &tokens, sinks)));
+    stage.settle();
+    stage
+}
+
+impl Stage {
+    pub(crate) fn settle(&mut self) {
+        self.harness.run_steps(4);
+    }
+
+    pub(crate) fn state(&self) -> &AppState {
+        self.harness.state().state()
+    }
+
+    /// Steps until `done`, for what a worker thread computes.
+    pub(crate) fn step_until(&mut self, what: &str, done: impl Fn(&AppState) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !done(self.state()) {
+            assert!(Instant::now() < deadline, "never happened: {what}");
+            std::thread::sleep(Duration::from_millis(5));
+            self.harness.step();
+        }
+        self.settle();
+    }
+
+    pub(crate) fn click(&mut self, label: &str) {
+        self.harness.get_by_label(label).click();
+        self.settle();
+    }
+}
