@@ -247,3 +247,87 @@ fn an_unwritable_output_is_named() {
     assert_eq!(code, 1);
     assert!(line.contains("Can't write the file") && line.ends_with("/nowhere/at/all.json"), "{line}");
 }
+
+#[test]
+fn evict_writes_every_case_with_its_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ids: Vec<u32> = (0..60).map(|i| (i * 37 + 11) % 312 + 8).collect();
+    let ids = file(folder.path(), "ids.json", serde_json::to_string(&ids).expect("JSON").as_bytes());
+    let cases = br#"{"cases": [{"policy": "full"}, {"policy": "fifo", "budget": 16, "pins": "first:2",
+        "positions": "slot", "nll": [1.0]}, {"policy": "h2o", "budget": 12, "recent": 4},
+        {"policy": "random", "budget": 12, "seed": 5}, {"policy": "fifo", "budget": 200}]}"#;
+    let cases = file(folder.path(), "cases.json", cases);
+    let out = folder.path().join("out.json").display().to_string();
+    let output =
+        sinkscope(&["evict", "--model", &tiny(), "--token-ids", &ids, "--cases", &cases, "--json", &out]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&out).expect("there")).expect("JSON");
+    let cases = report["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 5);
+    assert!(cases.iter().all(|case| case["nll"].as_array().is_some_and(|nll| nll.len() == 59)));
+    let pinned = &cases[1];
+    assert_eq!((&pinned["pins"], &pinned["pinned"]), (&"first:2".into(), &serde_json::json!([0, 1])));
+    assert_eq!((&pinned["positions"], &pinned["first_differing_row"]), (&"slot".into(), &17.into()));
+    assert_eq!(pinned["kept_after_last_token"].as_array().expect("one list").len(), 16);
+    assert!(
+        pinned["mean_delta_nll_after_fill"].is_number() && pinned["full_perplexity_after_fill"].is_number()
+    );
+    let h2o = &cases[2]["kept_after_last_token"];
+    assert_eq!(h2o.as_array().expect("layers").len(), 3);
+    assert_eq!(h2o[0].as_array().expect("KV heads").len(), 2);
+    assert_eq!(h2o[0][0].as_array().expect("keys").len(), 12);
+    assert!(cases[4]["mean_delta_nll_after_fill"].is_null() && cases[4]["first_differing_row"].is_null());
+    assert_eq!(cases[0]["nll"], cases[4]["nll"]);
+    // A result file is a file of cases again.
+    let again = sinkscope(&["evict", "--model", &tiny(), "--token-ids", &ids, "--cases", &out]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+}
+
+#[test]
+fn bad_cases_are_refused_with_file_index_and_field() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prompt = ["--model", &tiny(), "--prompt", "one two three four five six seven eight nine ten"];
+    for (content, wording) in [
+        ("[", "EOF while parsing"),
+        ("{\"case\": []}", "the object has no array \"cases\""),
+        ("[{\"policy\": \"full\"}, {\"policy\": \"lru\", \"budget\": 4}]", "case 1: unknown variant `lru`"),
+        ("[{\"policy\": \"fifo\", \"budgets\": 4}]", "case 0: unknown field `budgets`"),
+        ("[{\"policy\": \"fifo\", \"budget\": -4}]", "case 0: invalid value: integer `-4`"),
+        ("[{\"policy\": \"fifo\", \"budget\": 4, \"pins\": \"some\"}]", "case 0: pins \"some\" are neither"),
+        ("[{\"policy\": \"fifo\", \"budget\": 4, \"pins\": {}}]", "case 0: pins must be a list"),
+        ("[{\"policy\": \"fifo\"}]", "case 0: budget is missing"),
+        ("[{\"policy\": \"fifo\", \"budget\": 0}]", "case 0: budget 0 keeps nothing"),
+        (
+            "[{\"policy\": \"fifo\", \"budget\": 2, \"pins\": [0, 1]}]",
+            "case 0: budget 2 must exceed the 2 pinned",
+        ),
+        ("[{\"policy\": \"fifo\", \"budget\": 4, \"pins\": [999]}]", "case 0: pin 999 is outside the text"),
+    ] {
+        let cases = file(folder.path(), "cases.json", content.as_bytes());
+        let (line, code) = failure(&[&["evict", "--cases", &cases][..], &prompt].concat());
+        assert_eq!(code, 2, "{line}");
+        assert!(line.contains(wording) && line.ends_with("cases.json"), "{content}: {line}");
+    }
+    let (line, code) =
+        failure(&[&["evict", "--policy", "fifo", "--budget", "4", "--pins", "bos"][..], &prompt].concat());
+    assert_eq!(code, 1, "{line}");
+    assert!(line.contains("the text does not start with BOS: pin first:1, or prepend BOS"), "{line}");
+    for text in ["a", "ab cd"] {
+        let (line, _) = failure(&[
+            "evict",
+            "--model",
+            &tiny(),
+            "--token-ids",
+            &{
+                let ids: Vec<u32> = (8..8 + text.split(' ').count() as u32).collect();
+                file(folder.path(), "ids.json", serde_json::to_string(&ids).expect("JSON").as_bytes())
+            },
+            "--policy",
+            "fifo",
+            "--budget",
+            "1",
+        ]);
+        assert!(line.contains("eviction needs at least 3"), "{line}");
+    }
+}

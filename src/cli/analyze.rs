@@ -8,6 +8,7 @@ use crate::capture::{Capture, PrefillOptions, Prefilled};
 use crate::engine::PromptInput;
 use crate::engine::jobs::{analyze, check_memory, open_model, tokenize};
 use crate::export::{write_json, write_tensors};
+use crate::model::LoadedModel;
 use crate::model::source::{Locator, ModelRef};
 use crate::progress::{CancelToken, Reporter};
 use crate::{Error, Result};
@@ -39,6 +40,7 @@ pub struct AnalyzeArgs {
 
 /// A run from start to end, for every command that needs one.
 pub(super) struct Finished {
+    pub(super) model: LoadedModel,
     pub(super) prefilled: Prefilled,
     pub(super) analysis: Analysis,
     pub(super) analysis_ms: f64,
@@ -81,7 +83,7 @@ pub(super) fn run_prompt_input(
     let analysis = Analysis::of(&prefilled.capture, detector);
     let analysis_ms = start.elapsed().as_secs_f64() * 1e3;
     reporter.finish();
-    Ok(Finished { prefilled, analysis, analysis_ms })
+    Ok(Finished { model, prefilled, analysis, analysis_ms })
 }
 
 pub(super) fn run(args: &AnalyzeArgs, offline: bool, cancel: &CancelToken) -> Result<()> {

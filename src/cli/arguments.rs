@@ -33,6 +33,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a prompt and report its attention sinks.
     Analyze(super::analyze::AnalyzeArgs),
+    /// Simulate KV caches over a prompt and report the perplexity that they leave.
+    Evict(super::evict::EvictArgs),
     /// Draw a view as PNG or SVG.
     Render(super::draw::DrawArgs),
     /// List, fetch and find models.

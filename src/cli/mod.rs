@@ -4,6 +4,7 @@ mod analyze;
 mod arguments;
 mod bench;
 mod draw;
+mod evict;
 pub mod models;
 mod output;
 pub mod render;
@@ -24,6 +25,7 @@ use crate::progress::CancelToken;
 pub fn run(command: Command, offline: bool, cancel: &CancelToken) -> Result<()> {
     match command {
         Command::Analyze(args) => analyze::run(&args, offline, cancel),
+        Command::Evict(args) => evict::run(&args, offline, cancel),
         Command::Render(args) => draw::run(&args, offline, cancel),
         Command::Models(args) => {
             let reporter = TerminalReporter::default();

@@ -1,5 +1,6 @@
 //! `sinkscope bench`: this program measured on this machine, side by side in one run.
 
+mod evict;
 mod machine;
 mod prefill;
 
@@ -19,11 +20,14 @@ pub struct BenchArgs {
 pub enum Bench {
     /// The capturing prefill against the same engine unobserved and against candle-transformers.
     Prefill(prefill::PrefillArgs),
+    /// Simulated caches against a token loop and against the full prefill.
+    Evict(evict::EvictBenchArgs),
 }
 
 pub(super) fn run(args: &BenchArgs, cancel: &CancelToken) -> Result<()> {
     match &args.what {
         Bench::Prefill(args) => prefill::run(args, cancel),
+        Bench::Evict(args) => evict::run(args, cancel),
     }
 }
 
