@@ -80,14 +80,25 @@ impl Run {
         (0..self.analysis.share.len()).max_by(|a, b| share(a).total_cmp(&share(b)))
     }
 
-    /// The head that gives the strongest token most: the one that shows at once what a sink is.
+    /// The head that shows best what sinks are: the largest sum of √α over the sinks (or over the
+    /// strongest token, when none is flagged), so that several columns count for more than one.
     #[must_use]
     pub fn telling_head(&self) -> Option<HeadId> {
-        let alpha = alpha_by_layer_head(&self.capture, self.strongest()?);
-        let heads = alpha.iter().enumerate().flat_map(|(layer, heads)| {
-            heads.iter().enumerate().map(move |(head, &alpha)| (HeadId { layer, head }, alpha))
-        });
-        heads.filter(|(_, alpha)| alpha.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(head, _)| head)
+        /// More sinks than these don't change the picture.
+        const MOST: usize = 8;
+        let spec = &self.capture.model.spec;
+        let mut sinks: Vec<usize> = self.analysis.sinks.iter().map(|sink| sink.index).take(MOST).collect();
+        if sinks.is_empty() {
+            sinks.extend(self.strongest());
+        }
+        let alphas: Vec<_> = sinks.iter().map(|&sink| alpha_by_layer_head(&self.capture, sink)).collect();
+        let score = |head: &HeadId| -> f64 {
+            let roots = alphas.iter().map(|alpha| alpha[head.layer][head.head].max(0.0).sqrt());
+            roots.filter(|root| root.is_finite()).sum()
+        };
+        (0..spec.layers)
+            .flat_map(|layer| (0..spec.heads).map(move |head| HeadId { layer, head }))
+            .max_by(|a, b| score(a).total_cmp(&score(b)))
     }
 
     /// Whether a token is flagged.

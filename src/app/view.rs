@@ -65,7 +65,7 @@ pub struct ViewOptions {
     pub selected: Option<usize>,
     /// The head shown large.
     pub focus: HeadId,
-    /// Whether the user chose that head; else each run shows the one that holds the strongest token most.
+    /// Whether the user chose that head; else each run shows its most telling one.
     pub focus_is_chosen: bool,
 }
 

@@ -48,7 +48,9 @@ pub fn name(response: &Response, name: &str) {
 
 /// A quiet heading of a section.
 pub fn section(ui: &mut Ui, title: &str) {
-    ui.add_space(4.0);
+    if ui.layout().is_vertical() {
+        ui.add_space(4.0);
+    }
     ui.label(RichText::new(title).size(11.0).strong().color(ui.visuals().weak_text_color()));
 }
 

@@ -6,6 +6,8 @@ mod model_card;
 mod overview;
 mod path_field;
 mod profile;
+mod profile_axis;
+mod profile_overlay;
 mod profile_plot;
 mod prompt;
 mod sinks;

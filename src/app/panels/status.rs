@@ -15,7 +15,7 @@ const ROW_SUM_TOLERANCE: f64 = 1e-4;
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     // The line is as high without a result as with one.
-    ui.set_min_height(18.0);
+    ui.set_min_height(ui.available_height());
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = 12.0;
         if let Some(run) = &state.run {
@@ -24,15 +24,19 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
             let item = |ui: &mut Ui, text: String, tip: &str| {
                 ui.label(RichText::new(text).monospace().size(11.0).color(palette.weak)).on_hover_text(tip);
             };
-            item(ui, format!("load {}", format::millis(run.capture.model.load_ms)), "Time to load the model");
             item(
                 ui,
-                format!("prefill {}", format::millis(run.capture.prefill_ms)),
+                format!("load {:>7}", format::millis(run.capture.model.load_ms)),
+                "Time to load the model",
+            );
+            item(
+                ui,
+                format!("prefill {:>7}", format::millis(run.capture.prefill_ms)),
                 "Time to run the model over the prompt and capture its attention",
             );
             item(
                 ui,
-                format!("analysis {}", format::millis(run.analysis_ms)),
+                format!("analysis {:>7}", format::millis(run.analysis_ms)),
                 "Time from column sums to sinks",
             );
             if let Some(perplexity) = run.capture.perplexity() {

@@ -11,9 +11,6 @@ use crate::widgets::controls::segmented;
 use crate::widgets::token_strip::{Chip, TokenStrip};
 use egui::{Color32, Layout, RichText, Sense, Ui, vec2};
 
-/// Weights at and below this get the coldest colour.
-const COLDEST_WEIGHT: f64 = 1e-4;
-
 /// Draws the strip.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
@@ -86,7 +83,7 @@ fn legend(ui: &mut Ui, scale: &Scale<'_>, palette: Palette) {
     mesh.add_triangle(0, 1, 2);
     mesh.add_triangle(1, 2, 3);
     ui.painter().add(egui::Shape::mesh(mesh));
-    response.on_hover_text("Colours are logarithmic: equal steps are equal factors");
+    response.on_hover_text(scale.spread());
     ui.label(RichText::new(low).monospace().size(11.0).color(palette.weak));
 }
 
@@ -129,8 +126,11 @@ struct Scale<'a> {
 impl<'a> Scale<'a> {
     fn of(run: &'a Run, state: &'a AppState) -> Self {
         let partners = state.shown_partners();
-        let mut scale = Self { run, partners, low: COLDEST_WEIGHT, high: 1.0 };
-        if partners.is_none() {
+        let mut scale = Self { run, partners, low: 0.0, high: 1.0 };
+        if let Some(partners) = partners {
+            let most = partners.weights.iter().flatten().copied().fold(0.0, f32::max);
+            scale.high = f64::from(most).max(1e-3);
+        } else {
             let profile = run.analysis.profile(run.analysis.options.profile);
             // The ordinary token is cold, so that what stands out is what is coloured.
             scale.low = run.analysis.detection.median_ln.exp();
@@ -151,7 +151,11 @@ impl<'a> Scale<'a> {
     /// Where the token's value lies between cold and hot; `None` where it has none.
     fn position(&self, token: usize) -> Option<f32> {
         let value = self.raw(token)?.max(f64::MIN_POSITIVE);
-        let t = (value / self.low).ln() / (self.high / self.low).ln();
+        let t = if self.partners.is_some() {
+            (value / self.high).sqrt()
+        } else {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        };
         Some(if t.is_finite() { t.clamp(0.0, 1.0) as f32 } else { 0.0 })
     }
 
@@ -165,6 +169,14 @@ impl<'a> Scale<'a> {
             format!("{} attends to it: {weight}", partners.key.token)
         } else {
             format!("attends to {}: {weight}", partners.key.token)
+        }
+    }
+
+    fn spread(&self) -> &'static str {
+        if self.partners.is_some() {
+            "Colours follow the square root of the weight"
+        } else {
+            "Colours are logarithmic, from the median token's value to the largest"
         }
     }
 
