@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+/// Rows that the projections and the MLP take at a time.
+const CHUNK_ROWS: usize = 256;
 /// Rows of logits that exist at a time: the LM head's output is the widest tensor of a small model.
 const LOGIT_ROWS: usize = 128;
 
@@ -108,47 +110,58 @@ pub fn plain_prefill(
     Ok((nll_nats, PrefillTiming { layers_ms, head_ms: elapsed_ms(start) }))
 }
 
-/// One layer as it ran.
-struct ObservedLayer {
-    projected: LayerOutput,
+/// One layer as it ran. The tensors are reused by the next layer: what is kept is copied.
+struct ObservedLayer<'a> {
+    projected: &'a LayerOutput,
     statistics: Statistics,
     /// Residual stream behind the layer, `[n, hidden]`.
-    hidden: Tensor,
+    hidden: &'a Tensor,
 }
 
+/// Everything but attention runs in chunks of rows, in tensors that all layers share: what a chunk
+/// needs stays in the cache, and the system is not asked for fresh memory in every layer.
 fn run_layers(
     decoder: &Decoder,
     ids: &[u32],
     observe_far_delta: Option<usize>,
     reporter: &dyn Reporter,
     cancel: &CancelToken,
-    mut each: impl FnMut(ObservedLayer) -> Result<()>,
+    mut each: impl FnMut(ObservedLayer<'_>) -> Result<()>,
 ) -> Result<Tensor> {
-    let spec = decoder.spec();
-    let tables = decoder.rotary_tables(ids.len())?;
-    let mut hidden = decoder.embed(ids)?;
+    let (spec, n) = (decoder.spec(), ids.len());
+    let tables = decoder.rotary_tables(n)?;
+    let hidden = decoder.embed(ids)?;
+    let zeros = |heads| Tensor::zeros((n, heads, spec.head_dim), decoder.dtype(), decoder.device());
+    let projected = LayerOutput { q: zeros(spec.heads)?, k: zeros(spec.kv_heads)?, v: zeros(spec.kv_heads)? };
+    let chunks = || (0..n).step_by(CHUNK_ROWS).map(|first| (first, CHUNK_ROWS.min(n - first)));
     for layer in 0..spec.layers {
-        cancel.check()?;
-        let rule = full_cache_rule(spec, layer);
-        let mut observed = None;
-        hidden = decoder.layer(layer, &hidden, 0, &tables, |projected| {
-            let call = AttentionCall {
-                q: &projected.q,
-                k: &projected.k,
-                v: &projected.v,
-                geometry: spec.geometry(),
-                score: spec.score_rule(),
-                rule: &*rule,
-                first_query: 0,
-                layer,
-                slots: None,
-            };
-            let attended = attend(&call, observe_far_delta, cancel)?;
-            observed = attended.statistics.map(|statistics| (projected.clone(), statistics));
-            Ok(attended.context)
-        })?;
-        if let Some((projected, statistics)) = observed {
-            each(ObservedLayer { projected, statistics, hidden: hidden.clone() })?;
+        for (first, rows) in chunks() {
+            cancel.check()?;
+            let part = decoder.project(layer, &hidden.narrow(0, first, rows)?, first, &tables)?;
+            projected.q.slice_set(&part.q, 0, first)?;
+            projected.k.slice_set(&part.k, 0, first)?;
+            projected.v.slice_set(&part.v, 0, first)?;
+        }
+        let call = AttentionCall {
+            q: &projected.q,
+            k: &projected.k,
+            v: &projected.v,
+            geometry: spec.geometry(),
+            score: spec.score_rule(),
+            rule: &*full_cache_rule(spec, layer),
+            first_query: 0,
+            layer,
+            slots: None,
+        };
+        let attended = attend(&call, observe_far_delta, cancel)?;
+        for (first, rows) in chunks() {
+            cancel.check()?;
+            let context = attended.context.narrow(0, first, rows)?;
+            let behind = decoder.finish(layer, &hidden.narrow(0, first, rows)?, &context)?;
+            hidden.slice_set(&behind, 0, first)?;
+        }
+        if let Some(statistics) = attended.statistics {
+            each(ObservedLayer { projected: &projected, statistics, hidden: &hidden })?;
         }
         reporter.progress(Progress {
             stage: "Running the prompt".to_owned(),
@@ -160,13 +173,13 @@ fn run_layers(
     Ok(hidden)
 }
 
-fn capture_layer(observed: ObservedLayer) -> Result<LayerCapture> {
+fn capture_layer(observed: ObservedLayer<'_>) -> Result<LayerCapture> {
     let ObservedLayer { projected, statistics, hidden } = observed;
     let hidden_max_abs = host(&hidden.abs()?.max(D::Minus1)?)?;
     // `[n, kv_heads, head_dim]` to one norm per head and token, `[kv_heads, n]`.
     let head_norms = |x: &Tensor| host(&norms(x)?.t()?);
     Ok(LayerCapture {
-        hidden_norm: host(&norms(&hidden)?)?,
+        hidden_norm: host(&norms(hidden)?)?,
         hidden_max_abs,
         key_norm: head_norms(&projected.k)?,
         value_norm: head_norms(&projected.v)?,

@@ -6,9 +6,6 @@ use crate::Result;
 use crate::model::{ModelError, ModelSpec};
 use candle_core::{D, DType, Tensor};
 
-/// Rows that the MLP takes at a time.
-const MLP_ROWS: usize = 256;
-
 /// A projection: `x · Wᵀ + b`.
 #[derive(Debug)]
 pub(super) struct Linear {
@@ -103,48 +100,29 @@ impl Layer {
         norms + linears.iter().map(|linear| linear.elements()).sum::<usize>()
     }
 
-    pub(super) fn forward(
+    /// Rotated q, k and v of some rows of the residual stream.
+    pub(super) fn project(
         &self,
         spec: &ModelSpec,
         hidden: &Tensor,
         first_position: usize,
         tables: &RotaryTables,
-        attend: impl FnOnce(&LayerOutput) -> Result<Tensor>,
-    ) -> Result<Tensor> {
-        let normed = rms_norm(hidden, &self.attention_norm, spec.norm_eps)?;
-        let projected = self.project(spec, &normed, first_position, tables)?;
-        let context = attend(&projected)?;
-        drop(projected);
-        let hidden = (hidden + self.output.forward(&context)?)?;
-        Ok((&hidden + self.mlp(spec, &hidden)?)?)
-    }
-
-    /// The MLP in chunks of rows: its inner tensors are the widest of a layer, and small ones stay in
-    /// the cache and in the allocator instead of being mapped, faulted in and given back each time.
-    fn mlp(&self, spec: &ModelSpec, hidden: &Tensor) -> Result<Tensor> {
-        let n = hidden.dim(0)?;
-        let chunks = (0..n).step_by(MLP_ROWS).map(|first| {
-            let rows = hidden.narrow(0, first, MLP_ROWS.min(n - first))?;
-            let normed = rms_norm(&rows, &self.mlp_norm, spec.norm_eps)?;
-            self.down.forward(&gated_silu(&self.gate_up.forward(&normed)?)?)
-        });
-        let chunks = chunks.collect::<Result<Vec<_>>>()?;
-        Ok(Tensor::cat(&chunks, 0)?)
-    }
-
-    fn project(
-        &self,
-        spec: &ModelSpec,
-        normed: &Tensor,
-        first_position: usize,
-        tables: &RotaryTables,
     ) -> Result<LayerOutput> {
-        let n = normed.dim(0)?;
-        let qkv = self.qkv.forward(normed)?.reshape((n, spec.heads + 2 * spec.kv_heads, spec.head_dim))?;
+        let n = hidden.dim(0)?;
+        let normed = rms_norm(hidden, &self.attention_norm, spec.norm_eps)?;
+        let qkv = self.qkv.forward(&normed)?.reshape((n, spec.heads + 2 * spec.kv_heads, spec.head_dim))?;
         let q = qkv.narrow(1, 0, spec.heads)?;
         let k = qkv.narrow(1, spec.heads, spec.kv_heads)?;
         let v = qkv.narrow(1, spec.heads + spec.kv_heads, spec.kv_heads)?.contiguous()?;
         Ok(LayerOutput { q: tables.rotate(&q, first_position)?, k: tables.rotate(&k, first_position)?, v })
+    }
+
+    /// The residual stream behind the layer, for some rows and their attention context.
+    pub(super) fn finish(&self, spec: &ModelSpec, hidden: &Tensor, context: &Tensor) -> Result<Tensor> {
+        let hidden = (hidden + self.output.forward(context)?)?;
+        let normed = rms_norm(&hidden, &self.mlp_norm, spec.norm_eps)?;
+        let gated = gated_silu(&self.gate_up.forward(&normed)?)?;
+        Ok((&hidden + self.down.forward(&gated)?)?)
     }
 }
 

@@ -132,19 +132,44 @@ impl Decoder {
         Ok(self.embedding.index_select(&ids, 0)?)
     }
 
-    /// Runs one layer; `attend` is given the rotated q, k and v and returns the context.
+    /// Rotated q, k and v of one layer, for rows `[rows, hidden]` of the residual stream whose first
+    /// stands at `first_position`.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    pub fn project(
+        &self,
+        layer: usize,
+        hidden: &Tensor,
+        first_position: usize,
+        tables: &RotaryTables,
+    ) -> Result<LayerOutput> {
+        self.layers[layer].project(&self.spec, hidden, first_position, tables)
+    }
+
+    /// The residual stream behind one layer, for some rows and their attention context
+    /// `[rows, heads · head_dim]`.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    pub fn finish(&self, layer: usize, hidden: &Tensor, context: &Tensor) -> Result<Tensor> {
+        self.layers[layer].finish(&self.spec, hidden, context)
+    }
+
+    /// Runs one layer over some rows; `attend` is given the rotated q, k and v and returns the context.
     ///
     /// # Errors
     /// A failure of the device, or of `attend`.
     pub fn layer(
         &self,
-        index: usize,
+        layer: usize,
         hidden: &Tensor,
         first_position: usize,
         tables: &RotaryTables,
         attend: impl FnOnce(&LayerOutput) -> Result<Tensor>,
     ) -> Result<Tensor> {
-        self.layers[index].forward(&self.spec, hidden, first_position, tables, attend)
+        let context = attend(&self.project(layer, hidden, first_position, tables)?)?;
+        self.finish(layer, hidden, &context)
     }
 
     /// Logits `[rows, vocab]` of some rows of the last layer's residual stream.
