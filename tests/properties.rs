@@ -221,6 +221,24 @@ proptest! {
     }
 
     #[test]
+    fn candle_ops_close_the_same_gaps(case in cases(), window in 2_usize..30) {
+        // The tables of the tiny model are eight wide.
+        prop_assume!(case.geometry.head_dim == 8);
+        let model = tiny("llama");
+        let tables = model.decoder.rotary_tables(200).expect("tables");
+        let (q, k, v) = case.tensors();
+        let (geometry, score) = (case.geometry, case.score);
+        let rule = Rule::Pinned { pins: 2, recent: window };
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &rule, first_query: case.first_query, layer: 0, slots: Some(&tables) };
+        let cpu = attend(&call, Some(4), &CancelToken::new()).expect("runs");
+        let ops = attend_with_candle_ops(&call, Some(4), &CancelToken::new()).expect("runs");
+        let flat = |t: &Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("f32");
+        prop_assert!(max_difference(&flat(&cpu.context), &flat(&ops.context)) < 1e-5);
+        let (cpu, ops) = (cpu.statistics.expect("observed"), ops.statistics.expect("observed"));
+        prop_assert!(max_difference(&cpu.lse, &ops.lse) < 1e-5);
+    }
+
+    #[test]
     fn column_sums_are_the_sums_of_the_weights(case in cases(), delta in 0_usize..20) {
         let (weights, _) = case.reference();
         let (q, k, v) = case.tensors();

@@ -4,6 +4,7 @@ use super::op::{Attended, AttentionCall, Statistics};
 use super::{Columns, Geometry};
 use crate::Result;
 use crate::capture::Checks;
+use crate::model::decoder::RotaryTables;
 use crate::progress::CancelToken;
 use candle_core::{D, DType, Tensor};
 use std::ops::Range;
@@ -80,6 +81,9 @@ impl<'a> Block<'a> {
         let k = self.packed(self.call.k)?;
         let scores = stacked.to_dtype(DType::F32)?.matmul(&k.to_dtype(DType::F32)?.transpose(1, 2)?)?;
         let mut scores = (scores.reshape((heads, rows, width))? * self.call.score.scale)?;
+        if let Some(tables) = self.call.slots {
+            scores = self.close_gaps(&scores, tables)?;
+        }
         if let Some(cap) = self.call.score.softcap {
             scores = ((scores / cap)?.tanh()? * cap)?;
         }
@@ -88,6 +92,54 @@ impl<'a> Block<'a> {
         let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
         let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
         Ok((scores, weights))
+    }
+
+    /// Replaces the scores of keys behind a gap by those of their slots, one key at a time: the
+    /// queries are rotated back by each row's gap (see `SlotRotation`).
+    fn close_gaps(&self, scores: &Tensor, tables: &RotaryTables) -> Result<Tensor> {
+        let Geometry { heads, kv_heads, head_dim } = self.call.geometry;
+        let (rows, width, device) = (self.rows.len(), self.columns.width(), scores.device());
+        let gaps = self.gaps();
+        let q = self.call.q.narrow(0, self.rows.start, rows)?.to_dtype(DType::F32)?;
+        let (q0, q1) = (q.narrow(2, 0, head_dim / 2)?, q.narrow(2, head_dim / 2, head_dim / 2)?);
+        let (cos, sin) = (tables.cos().to_dtype(DType::F32)?, tables.sin().to_dtype(DType::F32)?);
+        let group = heads / kv_heads;
+        let kv_of_head: Vec<u32> = (0..heads).map(|head| (head / group) as u32).collect();
+        let kv_of_head = Tensor::new(kv_of_head, device)?;
+        let mut columns = Vec::with_capacity(width);
+        for column in 0..width {
+            let of_rows: Vec<u32> = (0..rows).map(|row| gaps[row * width + column]).collect();
+            if of_rows.iter().all(|&gap| gap == 0) {
+                columns.push(scores.narrow(2, column, 1)?);
+                continue;
+            }
+            let gap = Tensor::new(of_rows, device)?;
+            let (cos, sin) =
+                (cos.index_select(&gap, 0)?.unsqueeze(1)?, sin.index_select(&gap, 0)?.unsqueeze(1)?);
+            let back0 = (q0.broadcast_mul(&cos)? + q1.broadcast_mul(&sin)?)?;
+            let back1 = (q1.broadcast_mul(&cos)? - q0.broadcast_mul(&sin)?)?;
+            let key = self.call.k.get(self.columns.key_of(column))?.to_dtype(DType::F32)?;
+            let key = key.index_select(&kv_of_head, 0)?;
+            let product = Tensor::cat(&[back0, back1], 2)?.broadcast_mul(&key)?.sum(2)?;
+            columns.push((product.t()? * self.call.score.scale)?.unsqueeze(2)?);
+        }
+        Ok(Tensor::cat(&columns, 2)?)
+    }
+
+    /// For each row and column the number of evicted keys between the key and the query, `[rows, columns]`.
+    fn gaps(&self) -> Vec<u32> {
+        let width = self.columns.width();
+        let mut gaps = vec![0; self.rows.len() * width];
+        for (gaps, row) in gaps.chunks_exact_mut(width).zip(self.rows.clone()) {
+            let visible = self.columns.row(self.call.rule, self.call.first_query + row);
+            let mut gap = 0;
+            for pair in visible.windows(2).rev() {
+                let (behind, next) = (&pair[0], &pair[1]);
+                gap += self.columns.key_of(next.start) - self.columns.key_of(behind.end - 1) - 1;
+                gaps[behind.clone()].fill(gap as u32);
+            }
+        }
+        gaps
     }
 
     /// Weights · values: `[rows, heads, head_dim]`.
