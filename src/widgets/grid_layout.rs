@@ -119,6 +119,16 @@ mod tests {
     }
 
     #[test]
+    fn a_room_as_wide_as_the_grid_changes_nothing() {
+        for (rows, columns) in [(30, 9), (12, 6), (4, 4), (32, 32), (1, 12)] {
+            let layout = GridLayout::fit(rows, columns, ROOM);
+            let again = GridLayout::fit(rows, columns, vec2(layout.size().x, ROOM.y));
+            assert_eq!((again.blocks, again.rows_per_block), (layout.blocks, layout.rows_per_block));
+            assert!((again.cell - layout.cell).length() < 0.01, "{layout:?} {again:?}");
+        }
+    }
+
+    #[test]
     fn a_large_model_scrolls_at_the_smallest_size() {
         let layout = GridLayout::fit(80, 64, ROOM);
         assert_eq!((layout.blocks, layout.cell), (1, vec2(SMALLEST, SMALLEST)));

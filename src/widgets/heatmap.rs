@@ -13,7 +13,9 @@ use egui::{
 use std::ops::Range;
 
 /// Room for labels, colour bar and readout around the plot, in points.
-pub(super) const LEFT: f32 = 76.0;
+const LEFT: f32 = 76.0;
+/// Width that the plot can't use goes to the row labels, up to this.
+const WIDEST_LEFT: f32 = 140.0;
 pub(super) const BOTTOM: f32 = 62.0;
 pub(super) const RIGHT: f32 = 80.0;
 pub(super) const READOUT: f32 = 20.0;
@@ -335,7 +337,8 @@ fn keyboard_leads(ui: &Ui, id: Id) -> bool {
 fn plot_rect(outer: Rect) -> Rect {
     let room = outer.size() - vec2(LEFT + RIGHT, TOP + BOTTOM + READOUT);
     let side = room.min_elem().max(SMALLEST_SIDE);
-    Rect::from_min_size(pos2(outer.left() + LEFT, outer.top() + TOP), vec2(side, side))
+    let left = (outer.width() - RIGHT - side).clamp(LEFT, WIDEST_LEFT);
+    Rect::from_min_size(pos2(outer.left() + left, outer.top() + TOP), vec2(side, side))
 }
 
 #[cfg(test)]

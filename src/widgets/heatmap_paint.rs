@@ -2,7 +2,7 @@
 
 use super::axis::{AxisPainter, AxisSide, LABEL_GAP, ticks};
 use super::color_bar::{ColorBar, hatch, rgb};
-use super::heatmap::{BOTTOM, Heatmap, LEFT, MatrixTile, READOUT, RIGHT};
+use super::heatmap::{BOTTOM, Heatmap, MatrixTile, READOUT, RIGHT};
 use super::viewport::{Viewport, to_f32, to_f64};
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, pos2, vec2};
@@ -24,7 +24,7 @@ pub(super) fn paint(
 ) {
     let painter = ui.painter().with_clip_rect(outer.intersect(ui.clip_rect()));
     let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));
-    let scene = Scene { heatmap, plot, painter: &painter, inside: &inside };
+    let scene = Scene { heatmap, outer, plot, painter: &painter, inside: &inside };
     scene.tiles();
     scene.hatching();
     scene.marks(cell);
@@ -35,11 +35,12 @@ pub(super) fn paint(
     let (text, faint, hatched) = (heatmap.colors.text, heatmap.colors.faint, !heatmap.hatched.is_empty());
     let pointed = cell.and_then(|(row, column)| (heatmap.value)(row, column));
     ColorBar { table: heatmap.table, text, faint, hatched, pointed }.paint(&painter, bar);
-    scene.readout(readout, outer);
+    scene.readout(readout);
 }
 
 struct Scene<'a> {
     heatmap: &'a Heatmap<'a>,
+    outer: Rect,
     plot: Rect,
     painter: &'a Painter,
     /// Clipped to the plot.
@@ -173,7 +174,11 @@ impl Scene<'_> {
         let digits = heatmap.side.saturating_sub(1).checked_ilog10().unwrap_or(0) as usize + 1;
         for side in [AxisSide::Left, AxisSide::Bottom] {
             let (visible, at_cell, margin) = match side {
-                AxisSide::Left => (self.view().rows(heatmap.side), cell.map(|cell| cell.0), LEFT),
+                AxisSide::Left => (
+                    self.view().rows(heatmap.side),
+                    cell.map(|cell| cell.0),
+                    self.plot.left() - self.outer.left(),
+                ),
                 AxisSide::Bottom => (self.view().columns(heatmap.side), cell.map(|cell| cell.1), BOTTOM),
             };
             let always: Vec<usize> =
@@ -202,8 +207,8 @@ impl Scene<'_> {
         }
     }
 
-    fn readout(&self, readout: Option<&str>, outer: Rect) {
-        let colors = &self.heatmap.colors;
+    fn readout(&self, readout: Option<&str>) {
+        let (colors, outer) = (&self.heatmap.colors, self.outer);
         let at = Pos2::new(outer.left(), self.plot.bottom() + BOTTOM + 4.0);
         let color = if readout.is_some() { colors.text } else { colors.faint };
         let idle = "Point at a cell for its value · wheel zooms · drag moves · double-click fits";

@@ -34,7 +34,7 @@ pub fn ui(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
             mark: palette.sink,
         },
         grid: GridColors {
-            placeholder: palette.raised,
+            placeholder: palette.line,
             faint: palette.weak,
             text: palette.text,
             accent: palette.accent,

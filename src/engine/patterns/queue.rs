@@ -61,10 +61,15 @@ impl Queue {
 
     /// What to compute next, all of it at once: one shown tile before up to `most` thumbnails.
     pub(super) fn next(&mut self, most: usize) -> Vec<Task> {
-        match take(&mut self.shown, false) {
-            Some(task) => vec![task],
-            None => std::iter::from_fn(|| take(&mut self.background, true)).take(most).collect(),
+        if let Some(task) = take(&mut self.shown, false) {
+            return vec![task];
         }
+        let tasks: Vec<Task> = (0..most).map_while(|_| take(&mut self.background, true)).collect();
+        if tasks.is_empty() {
+            // Nothing is left and nothing can come back: let go of the captures.
+            *self = Self::default();
+        }
+        tasks
     }
 
     /// Drops a tile that was computed meanwhile.
@@ -87,17 +92,8 @@ impl Queue {
 
 fn take(wish: &mut Option<Wish>, background: bool) -> Option<Task> {
     let Wish { capture, keys, cancel } = wish.as_mut()?;
-    let task = keys.pop_front().map(|key| Task {
-        capture: Arc::clone(capture),
-        key,
-        cancel: cancel.clone(),
-        background,
-    });
-    if task.is_none() {
-        // Nothing left to do: let go of the capture.
-        *wish = None;
-    }
-    task
+    let key = keys.pop_front()?;
+    Some(Task { capture: Arc::clone(capture), key, cancel: cancel.clone(), background })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::state::{AttentionCommand, AttentionState};
 use crate::capture::Capture;
 use crate::color::{ColorMap, ScaleKind};
 use crate::widgets::color_bar::short_number;
+use crate::widgets::grid_layout::GridLayout;
 use crate::widgets::heatmap::{Heatmap, HeatmapColors, HeatmapEvent};
 use crate::widgets::pattern_grid::{GridColors, PatternGrid};
 use egui::{Align, ComboBox, Layout, Ui, vec2};
@@ -50,7 +51,7 @@ pub fn draw(
 ) {
     controls(ui, state, &view, actions);
     let room = ui.available_size();
-    let grid_width = (room.x * GRID_SHARE).max(120.0);
+    let grid_width = grid_width(room, view.capture);
     ui.horizontal_top(|ui| {
         ui.spacing_mut().item_spacing.x = 10.0;
         let part = |width: f32| vec2(width, room.y);
@@ -64,6 +65,13 @@ pub fn draw(
             actions.push(AttentionAction::Own(AttentionCommand::Measured { side_px, cell_px }));
         }
     });
+}
+
+/// As wide as the grid needs, up to its share: what it can't use goes to the large pattern.
+fn grid_width(room: egui::Vec2, capture: &Capture) -> f32 {
+    let share = (room.x * GRID_SHARE).max(120.0);
+    let layout = GridLayout::fit(capture.layers.len(), capture.model.spec.heads, vec2(share, room.y));
+    layout.size().x.clamp(120.0, share)
 }
 
 fn controls(
