@@ -174,9 +174,13 @@ impl AppState {
                 self.model = Some(model);
                 self.run_prompt();
             }
-            Event::TokensReady(_, plan) => self.plan = Some(plan),
+            Event::TokensReady(tokens, plan) => {
+                self.plan = Some(plan);
+                self.upcoming = Some(tokens);
+            }
             Event::CaptureReady(capture) => {
                 self.job = None;
+                self.upcoming = None;
                 self.partners = None;
                 self.view.fit_to(&capture.model.spec, capture.len());
                 let run = Run::new(capture, &self.view);
@@ -192,6 +196,7 @@ impl AppState {
     }
 
     fn job_failed(&mut self, why: &Error) {
+        self.upcoming = None;
         let opening = self.job.take().is_some_and(|job| job.opens_a_model);
         if why.is_cancelled() {
             self.say("Cancelled".to_owned());

@@ -46,10 +46,10 @@ impl RunOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum WindowError {
     /// Nothing to draw on.
-    #[error("No display: set DISPLAY or WAYLAND_DISPLAY, or use `sinkscope analyze` and `sinkscope render`")]
+    #[error("There is no display: neither DISPLAY nor WAYLAND_DISPLAY is set")]
     NoDisplay,
     /// No renderer came up, or a library is missing.
-    #[error("The window could not be opened ({0}). `sinkscope analyze` and `sinkscope render` need none")]
+    #[error("It could not be opened: {0}")]
     NoRenderer(String),
 }
 
@@ -61,17 +61,18 @@ pub fn run(options: &RunOptions) -> Result<(), WindowError> {
     if !has_display() {
         return Err(WindowError::NoDisplay);
     }
-    let mut last = String::new();
+    let mut first_failure = None;
     for renderer in renderers() {
         match open(options, renderer) {
             Ok(()) => return Ok(()),
             Err(why) => {
                 tracing::info!("{renderer} failed: {why}");
-                last = why;
+                // What a second renderer says is often only that the first one failed.
+                first_failure.get_or_insert(why);
             }
         }
     }
-    Err(WindowError::NoRenderer(last))
+    Err(WindowError::NoRenderer(first_failure.unwrap_or_default()))
 }
 
 fn has_display() -> bool {
@@ -127,17 +128,30 @@ fn open(options: &RunOptions, renderer: Renderer) -> Result<(), String> {
         persist_window: true,
         ..Default::default()
     };
-    // winit panics where a library such as libxkbcommon-x11 is missing.
+    // winit panics where a library such as libxkbcommon-x11 is missing: that is told in one line.
+    std::panic::set_hook(Box::new(|_| {}));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         eframe::run_native("sinkscope", native, Box::new(|creation| Ok(Box::new(create(options, creation)))))
     }));
+    say_panics_again();
     match outcome {
-        Ok(result) => result.map_err(|why| why.to_string()),
+        Ok(result) => result.map_err(|why| in_short(&why.to_string())),
         Err(panic) => Err(panic_message(panic.as_ref())),
     }
 }
 
+/// Back to the standard hook, which prints a panic.
+fn say_panics_again() {
+    drop(std::panic::take_hook());
+}
+
+/// Without the place in some library's source that winit's messages carry.
+fn in_short(why: &str) -> String {
+    if why.contains(".rs:") { why.rsplit(": ").next().unwrap_or(why).to_owned() } else { why.to_owned() }
+}
+
 fn create(options: &RunOptions, creation: &eframe::CreationContext<'_>) -> App {
+    say_panics_again();
     let ctx = &creation.egui_ctx;
     let settings: Settings =
         creation.storage.and_then(|storage| eframe::get_value(storage, Settings::KEY)).unwrap_or_default();
@@ -184,4 +198,23 @@ fn icon() -> egui::IconData {
         }
     }
     egui::IconData { rgba, width: SIDE, height: SIDE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_lose_the_place_in_the_source_but_nothing_else() {
+        let long =
+            "winit EventLoopError: os error at /x/winit/mod.rs:788: Failed to open connection to X server";
+        assert_eq!(in_short(long), "Failed to open connection to X server");
+        assert_eq!(in_short("glutin error: bad config"), "glutin error: bad config");
+    }
+
+    #[test]
+    fn the_icon_is_as_large_as_it_says() {
+        let icon = icon();
+        assert_eq!(icon.rgba.len(), (icon.width * icon.height * 4) as usize);
+    }
 }

@@ -42,6 +42,9 @@ pub struct PromptDraft {
 /// Roles that the editor offers.
 pub const ROLES: [&str; 3] = ["system", "user", "assistant"];
 
+/// Largest prompt file that is read: far beyond any context, small enough never to stall the window.
+const MAX_PROMPT_FILE_BYTES: u64 = 4 << 20;
+
 const SAMPLE_CHAT: &str = include_str!("../../assets/prompts/sky.chat.json");
 const SAMPLE_TEXT: &str = include_str!("../../assets/prompts/declaration.txt");
 
@@ -80,6 +83,15 @@ impl PromptDraft {
     /// # Errors
     /// When the file can't be read, is not UTF-8, or its JSON is not a chat; the draft is then left alone.
     pub fn load_file(&mut self, path: &Path) -> Result<(), PromptError> {
+        let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
+        if bytes > MAX_PROMPT_FILE_BYTES {
+            let why = format!(
+                "it has {} MiB, no context holds more than {}",
+                bytes >> 20,
+                MAX_PROMPT_FILE_BYTES >> 20
+            );
+            return Err(PromptError::Read { why, path: path.to_owned() });
+        }
         if path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("json")) {
             self.turns = read_chat_file(path)?;
             self.kind = PromptKind::Chat;
@@ -157,6 +169,16 @@ mod tests {
         let said = draft.load_file(&chat).expect_err("not a chat").to_string();
         assert!(said.contains("c.json"), "{said}");
         assert_eq!(draft, before, "a bad file must leave the draft alone");
+    }
+
+    #[test]
+    fn a_file_beyond_any_context_is_not_read() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("huge.txt");
+        let file = std::fs::File::create(&path).expect("a file");
+        file.set_len(5 << 20).expect("a sparse file");
+        let said = PromptDraft::default().load_file(&path).expect_err("too large").to_string();
+        assert!(said.contains("it has 5 MiB, no context holds more than 4"), "{said}");
     }
 
     #[test]

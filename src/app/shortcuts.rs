@@ -19,6 +19,9 @@ pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Com
         if input.consume_shortcut(&OPEN) {
             commands.push(Command::Pick(PickKind::ModelFile));
         }
+        if state.job.is_some() && input.consume_key(Modifiers::NONE, Key::Escape) {
+            commands.push(Command::Cancel);
+        }
         for file in &input.raw.dropped_files {
             commands.push(Command::OpenPath(file.path().to_owned()));
         }
@@ -30,7 +33,7 @@ pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Com
 
 fn read_navigation(input: &mut egui::InputState, state: &AppState, commands: &mut Vec<Command>) {
     if input.consume_key(Modifiers::NONE, Key::Escape) {
-        commands.push(if state.job.is_some() { Command::Cancel } else { Command::ClearSelection });
+        commands.push(Command::ClearSelection);
     }
     let steps =
         [(Key::ArrowLeft, -1), (Key::ArrowRight, 1), (Key::Home, isize::MIN / 2), (Key::End, isize::MAX / 2)];

@@ -15,6 +15,7 @@ use super::view::ViewOptions;
 use crate::engine::MemoryPlan;
 use crate::model::ModelInfo;
 use crate::model::source::ModelRef;
+use crate::model::tokenizer::TokenSequence;
 use std::sync::Arc;
 
 /// Everything the window knows. Only [`AppState::handle`] changes it.
@@ -33,6 +34,8 @@ pub struct AppState {
     pub run: Option<Run>,
     /// What the running or last job was predicted to need.
     pub plan: Option<MemoryPlan>,
+    /// Tokens of the running job, before its capture is there.
+    pub upcoming: Option<Arc<TokenSequence>>,
     /// Choices about what is shown.
     pub view: ViewOptions,
     /// Partners of the selected token, once they are computed.
@@ -82,6 +85,7 @@ impl AppState {
             job: None,
             run: None,
             plan: None,
+            upcoming: None,
             view: ViewOptions::default(),
             partners: None,
             attention: AttentionState::default(),

@@ -222,6 +222,35 @@ fn a_prompt_file_becomes_the_prompt_and_runs() {
 }
 
 #[test]
+fn a_dropped_model_is_opened() {
+    #[derive(Debug)]
+    struct Dropped(std::path::PathBuf);
+    impl egui::DroppedFile for Dropped {
+        fn path(&self) -> &std::path::Path {
+            &self.0
+        }
+        fn bytes(&self) -> Result<Vec<u8>, String> {
+            Err("a model is not read by the window".to_owned())
+        }
+    }
+    let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
+    stage.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped("dropped.gguf".into())));
+    stage.settle();
+    let Some(Job::Open { model, .. }) = stage.engine.last_job() else { panic!("nothing was opened") };
+    assert_eq!(model, ModelRef::Path("dropped.gguf".into()));
+}
+
+#[test]
+fn tokens_are_shown_before_the_run_is_done() {
+    let mut stage = opening(egui::Theme::Dark);
+    stage.engine.say(Event::ModelReady(support::model(2, 2, 8)));
+    stage.settle();
+    stage.engine.say(Event::TokensReady(support::tokens("Hello there"), support::plan()));
+    stage.settle();
+    assert_eq!(stage.harness.get_by_label("Token 1 ·there").value().as_deref(), Some("not computed yet"));
+}
+
+#[test]
 fn without_a_model_the_window_says_what_was_tried_and_what_to_do() {
     let mut stage = opening(egui::Theme::Dark);
     stage.engine.say(Event::Notice("The Hub can't be reached: trying the package index".into()));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the sun.";
 
 fn step_until(harness: &mut Harness<'static, App>, what: &str, done: impl Fn(&AppState) -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !done(harness.state().state()) {
         assert!(Instant::now() < deadline, "never happened: {what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -56,6 +56,28 @@ pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) 
         .show(ui, |ui| inspector::ui(ui, state, commands));
     CentralPanel::default().frame(Frame::new().fill(palette.base)).show(ui, |ui| centre(ui, state, commands));
     path_field::ui(ui, state, commands);
+    drop_hint(ui, palette);
+}
+
+/// What happens to a file that is held over the window.
+fn drop_hint(ui: &egui::Ui, palette: Palette) {
+    if ui.input(|input| input.raw.hovered_files.is_empty()) {
+        return;
+    }
+    let layer = egui::LayerId::new(egui::Order::Foreground, egui::Id::unique("drop hint"));
+    let painter = ui.ctx().layer_painter(layer);
+    let rect = ui.ctx().content_rect();
+    painter.rect_filled(rect, 0.0, palette.base.gamma_multiply(0.85));
+    let frame = egui::Stroke::new(2.0, palette.accent);
+    painter.rect_stroke(rect.shrink(12.0), 8.0, frame, egui::StrokeKind::Inside);
+    let text = "Drop a .gguf file or a model folder to open it, a .txt, .md or chat .json to run it";
+    painter.text(
+        rect.center(),
+        egui::Align2::CENTER_CENTER,
+        text,
+        egui::FontId::proportional(18.0),
+        palette.text,
+    );
 }
 
 fn left(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {

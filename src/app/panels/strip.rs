@@ -7,6 +7,7 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::app::view::StripColour;
+use crate::model::tokenizer::TokenSequence;
 use crate::widgets::controls::segmented;
 use crate::widgets::token_strip::{Chip, TokenStrip};
 use egui::{Color32, Layout, RichText, Sense, Ui, vec2};
@@ -15,8 +16,12 @@ use egui::{Color32, Layout, RichText, Sense, Ui, vec2};
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     let Some(run) = &state.run else {
-        ui.label(RichText::new("Tokens appear here when a prompt has run").color(palette.weak));
-        ui.take_available_space();
+        if let Some(tokens) = &state.upcoming {
+            uncoloured(ui, tokens, palette);
+        } else {
+            ui.label(RichText::new("Tokens appear here when a prompt runs").color(palette.weak));
+            ui.take_available_space();
+        }
         return;
     };
     let scale = Scale::of(run, state);
@@ -38,6 +43,32 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     if let Some(token) = strip.show(ui) {
         commands.push(Command::SelectToken(token));
     }
+}
+
+/// The tokens of the first run while it computes.
+fn uncoloured(ui: &mut Ui, tokens: &TokenSequence, palette: Palette) {
+    ui.label(RichText::new(format!("{} tokens", tokens.len())).strong());
+    ui.add_space(5.0);
+    let fill = palette.heat(0.0);
+    let strip = TokenStrip {
+        key: 0,
+        len: tokens.len(),
+        label: &|token| tokens.tokens[token].label(),
+        badged: &[],
+        chip: &|_| Chip {
+            fill,
+            text: palette.text_on(fill),
+            badge: None,
+            value: "not computed yet".to_owned(),
+        },
+        selected: None,
+        accent: palette.accent,
+        tooltip: &|ui, token| {
+            ui.label(RichText::new(format!("{token}  {}", tokens.tokens[token].label())).monospace());
+        },
+    };
+    // There is nothing to select yet.
+    let _ = strip.show(ui);
 }
 
 fn header(ui: &mut Ui, state: &AppState, run: &Run, scale: &Scale<'_>, commands: &mut Vec<Command>) {
