@@ -54,7 +54,8 @@ impl EvictionJob {
     /// How far the job is, in rows.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        let rows = |keys: &[RunKey]| -> usize { keys.iter().map(|key| key.rows_to_compute(self.tokens)).sum() };
+        let rows =
+            |keys: &[RunKey]| -> usize { keys.iter().map(|key| key.rows_to_compute(self.tokens)).sum() };
         let stage = match self.purpose {
             Purpose::Curves => "Eviction".to_owned(),
             Purpose::Sweep => {

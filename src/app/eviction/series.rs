@@ -29,11 +29,11 @@ impl Series {
         let deltas: Vec<f64> = nll_nats.iter().zip(full_nll_nats).map(|(ours, full)| ours - full).collect();
         let delta_nats =
             deltas.iter().enumerate().skip(first_row).map(|(row, delta)| point(row, *delta)).collect();
-        let mean_delta_nats = rolling_mean(&deltas, width_rows)
+        // Rows that can't differ would only dilute the mean.
+        let mean_delta_nats = rolling_mean(deltas.get(first_row..).unwrap_or_default(), width_rows)
             .into_iter()
             .enumerate()
-            .skip(first_row)
-            .map(|(row, mean)| point(row, mean))
+            .map(|(row, mean)| point(first_row + row, mean))
             .collect();
         Self { rolling_log10, delta_nats, mean_delta_nats }
     }
@@ -78,7 +78,10 @@ mod tests {
     fn a_row_is_drawn_at_the_token_that_it_scores() {
         let full = [1.0, 1.0, 1.0, 1.0];
         let series = Series::of(&[1.0, 1.0, 2.0, 3.0], &full, 2, 1);
-        assert_eq!(series.delta_nats.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>(), [(3.0, 1.0), (4.0, 2.0)]);
+        assert_eq!(
+            series.delta_nats.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>(),
+            [(3.0, 1.0), (4.0, 2.0)]
+        );
         assert_eq!(series.delta_at(3), Some(1.0));
         assert_eq!((series.delta_at(2), series.delta_at(5)), (None, None));
         let first = series.rolling_log10.first().map(|point| point.x);

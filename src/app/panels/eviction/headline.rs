@@ -38,27 +38,27 @@ fn sentence(view: &EvictionState, n: usize, palette: Palette) -> Vec<(String, Co
         );
         return vec![plain(text)];
     }
-    let done = view.live_runs().map(|run| run.nll_nats.len()).min().unwrap_or(0);
-    if done <= first {
+    // Runs are computed one after the other; what has no row yet is not spoken of.
+    let begun: Vec<&ShownRun> = view.live_runs().filter(|run| run.nll_nats.len() > first).collect();
+    let Some(done) = begun.iter().map(|run| run.nll_nats.len()).min() else {
         return vec![(format!("Computing from token {}…", first + 1), palette.weak)];
-    }
+    };
     // Both runs and the full cache are compared over the same rows, also while they are computed.
     let compared = |run: &ShownRun| {
         let mut curve = view.curve(run);
         curve.nll_nats = &run.nll_nats[..done];
         curve.perplexity_after_fill().zip(curve.full_perplexity_after_fill())
     };
-    let Some((_, full)) = compared(main) else { return Vec::new() };
+    let Some((_, full)) = compared(begun[0]) else { return Vec::new() };
     let so_far = if done < rows { format!(" so far (to token {done})") } else { String::new() };
     let mut parts = vec![
         plain(format!("Once the cache is full, perplexity{so_far} is ")),
         (format!("{full:.1}"), palette.text),
         plain(" with the full cache".to_owned()),
     ];
-    let count = view.live_runs().count();
-    for (place, run) in view.live_runs().enumerate() {
+    for (place, run) in begun.iter().enumerate() {
         let Some((ours, _)) = compared(run) else { continue };
-        parts.push(plain(if place + 1 == count { " and ".to_owned() } else { ", ".to_owned() }));
+        parts.push(plain(if place + 1 == begun.len() { " and ".to_owned() } else { ", ".to_owned() }));
         let color = colors::of_slot(run.slot, palette);
         parts.push((format!("{} (×{})", number(ours), ratio(ours / full)), color));
         parts.push(plain(format!(" {}", clause(run, place == 0))));

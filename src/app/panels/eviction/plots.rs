@@ -8,8 +8,8 @@ use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use egui::{Align2, Color32, FontId, Response, Ui, Vec2b, pos2, vec2};
 use egui_plot::{
-    AxisHints, GridMark, HLine, HPlacement, Line, LineStyle, Plot, PlotPoint, PlotPoints, PlotTransform, Points,
-    VLine,
+    AxisHints, GridMark, HLine, HPlacement, Line, LineStyle, Plot, PlotPoint, PlotPoints, PlotTransform,
+    Points, VLine,
 };
 
 /// Width of the room left of all three plots.
@@ -112,9 +112,7 @@ fn perplexity_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Re
     let response = plot("rolling perplexity", run, height, palette)
         .show_axes([false, true])
         .y_grid_spacer(|input| log_marks(input.bounds))
-        .custom_y_axes(vec![y_axis("perplexity", |mark, _| {
-            super::headline::tick(10_f64.powf(mark.value))
-        })])
+        .custom_y_axes(vec![y_axis("perplexity", |mark, _| super::headline::tick(10_f64.powf(mark.value)))])
         .show(ui, |plot| {
             plot.set_plot_bounds_y(low..=high);
             marks(plot, state, palette);
@@ -218,7 +216,8 @@ fn delta_range(shown: &[&ShownRun]) -> (f64, f64) {
     let mut values: Vec<f64> =
         shown.iter().flat_map(|run| &run.series.delta_nats).map(|p| p.y).filter(|y| y.is_finite()).collect();
     values.sort_by(f64::total_cmp);
-    let at = |share: f64| values.get(((values.len() as f64 - 1.0) * share).round().max(0.0) as usize).copied();
+    let at =
+        |share: f64| values.get(((values.len() as f64 - 1.0) * share).round().max(0.0) as usize).copied();
     let (low, high) = (at(0.005).unwrap_or(-1.0).min(-0.5), at(0.995).unwrap_or(1.0).max(0.5));
     (low - 0.04 * (high - low), high + 0.2 * (high - low))
 }
@@ -300,7 +299,13 @@ impl Over<'_> {
             free_from = y + colors::BADGE + 1.0;
             let center = pos2((at.x + colors::BADGE).min(frame.right()), y);
             let color = colors::of_slot(run.slot, self.palette);
-            colors::badge(&self.ui.painter_at(*self.transform.frame()), center, run.letter(), color, self.palette);
+            colors::badge(
+                &self.ui.painter_at(*self.transform.frame()),
+                center,
+                run.letter(),
+                color,
+                self.palette,
+            );
         }
     }
 }
@@ -330,7 +335,8 @@ mod tests {
 
     #[test]
     fn marks_are_round_and_few() {
-        let texts = |marks: Vec<GridMark>| marks.iter().map(|m| 10_f64.powf(m.value).round()).collect::<Vec<_>>();
+        let texts =
+            |marks: Vec<GridMark>| marks.iter().map(|m| 10_f64.powf(m.value).round()).collect::<Vec<_>>();
         assert_eq!(texts(log_marks((0.95, 2.4))), [10.0, 20.0, 50.0, 100.0, 200.0]);
         let marks: Vec<f64> = linear_marks(-0.7, 1.3).iter().map(|mark| mark.value).collect();
         assert_eq!(marks, [-0.5, 0.0, 0.5, 1.0]);

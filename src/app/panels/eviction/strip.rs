@@ -119,14 +119,24 @@ fn draw_row(
     let Some(held) = held else {
         let text = "known when the run is finished";
         let font = egui::FontId::proportional(10.5);
-        painter.text(past.left_center() + vec2(4.0, 0.0), egui::Align2::LEFT_CENTER, text, font, palette.weak);
+        painter.text(
+            past.left_center() + vec2(4.0, 0.0),
+            egui::Align2::LEFT_CENTER,
+            text,
+            font,
+            palette.weak,
+        );
         return;
     };
     let mut shapes = Vec::new();
     for (first, end, share) in runs_of_equal_share(held, transform, frame) {
         let rect = Rect::from_x_y_ranges(x_of(first as f64 - 0.5)..=x_of(end as f64 - 0.5), band.y_range());
         // A key is never thinner than a pixel.
-        let rect = if rect.width() < 1.0 { Rect::from_center_size(rect.center(), vec2(1.0, rect.height())) } else { rect };
+        let rect = if rect.width() < 1.0 {
+            Rect::from_center_size(rect.center(), vec2(1.0, rect.height()))
+        } else {
+            rect
+        };
         shapes.push(Shape::rect_filled(rect, 0.0, shade(color, share, palette)));
     }
     painter.extend(shapes);
@@ -145,7 +155,8 @@ fn runs_of_equal_share(held: &[f32], transform: &PlotTransform, frame: Rect) -> 
     let per_pixel = transform.dvalue_dpos()[0].abs();
     let bin = if per_pixel > 1.0 { per_pixel.ceil() as usize } else { 1 };
     let from = transform.value_from_position(frame.left_top()).x.floor().max(0.0) as usize;
-    let to = (transform.value_from_position(frame.right_top()).x.ceil().max(0.0) as usize + 1).min(held.len());
+    let to =
+        (transform.value_from_position(frame.right_top()).x.ceil().max(0.0) as usize + 1).min(held.len());
     let mut out: Vec<(usize, usize, f32)> = Vec::new();
     let mut first = from / bin * bin;
     while first < to {
@@ -162,11 +173,7 @@ fn runs_of_equal_share(held: &[f32], transform: &PlotTransform, frame: Rect) -> 
 }
 
 fn pin_mark(painter: &egui::Painter, tip: Pos2, palette: Palette) {
-    let corners = vec![
-        tip + vec2(0.0, -PIN),
-        tip + vec2(PIN * 0.7, 0.0),
-        tip + vec2(-PIN * 0.7, 0.0),
-    ];
+    let corners = vec![tip + vec2(0.0, -PIN), tip + vec2(PIN * 0.7, 0.0), tip + vec2(-PIN * 0.7, 0.0)];
     painter.add(Shape::convex_polygon(corners, palette.text, Stroke::new(1.0, palette.base)));
 }
 

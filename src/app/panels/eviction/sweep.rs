@@ -1,8 +1,8 @@
 //! Perplexity against budget, both on logarithmic axes.
 
+use super::colors;
 use super::headline::{number, tick};
 use super::plots::{Over, named, y_axis};
-use super::colors;
 use crate::app::command::Command;
 use crate::app::eviction::{BUDGET_STEPS, EvictionCommand, Mode, Purpose, ShownRun, SweepPoint};
 use crate::app::run::Run;
@@ -37,7 +37,8 @@ fn header(
             let line = state.job.as_ref().map(|job| job.line()).unwrap_or_default();
             ui.spinner();
             ui.label(RichText::new(line).size(12.0));
-            if ui.small_button("Stop").on_hover_text("Stop the sweep; what is computed stays (Esc)").clicked() {
+            if ui.small_button("Stop").on_hover_text("Stop the sweep; what is computed stays (Esc)").clicked()
+            {
                 commands.push(Command::Cancel);
             }
         } else if left > 0 {
@@ -56,12 +57,7 @@ fn header(
     });
 }
 
-fn plot(
-    ui: &mut Ui,
-    state: &AppState,
-    curves: &[(&ShownRun, Vec<SweepPoint>)],
-    commands: &mut Vec<Command>,
-) {
+fn plot(ui: &mut Ui, state: &AppState, curves: &[(&ShownRun, Vec<SweepPoint>)], commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     let n = state.eviction.full_nll_nats.len() as f64 + 1.0;
     let values = curves.iter().flat_map(|(_, points)| points).flat_map(|p| [p.perplexity, p.full_perplexity]);
@@ -85,12 +81,16 @@ fn plot(
         .x_axis_formatter(|mark, _| format!("{:.0}", 10_f64.powf(mark.value)))
         .x_axis_label(RichText::new("budget (tokens, log scale)").size(11.0))
         .y_grid_spacer(|input| super::plots::log_marks(input.bounds))
-        .custom_y_axes(vec![y_axis("perplexity after the cache fills", |mark, _| tick(10_f64.powf(mark.value)))])
+        .custom_y_axes(vec![y_axis("perplexity after the cache fills", |mark, _| {
+            tick(10_f64.powf(mark.value))
+        })])
         .show(ui, |plot| {
             plot.set_plot_bounds_x(7_f64.log10() - 0.05..=n.log10() + 0.05);
             plot.set_plot_bounds_y(low.log10()..=high.log10());
             let now = VLine::new("budget", (state.eviction.choices.budget as f64).log10());
-            plot.vline(now.color(palette.accent.gamma_multiply(0.6)).width(1.0).style(LineStyle::dashed_dense()));
+            plot.vline(
+                now.color(palette.accent.gamma_multiply(0.6)).width(1.0).style(LineStyle::dashed_dense()),
+            );
             // Each point's full perplexity is over its own rows, so it varies with the budget.
             if let Some((_, points)) = curves.iter().max_by_key(|(_, points)| points.len()) {
                 let full: Vec<[f64; 2]> = points.iter().map(|p| at(p.budget, p.full_perplexity)).collect();
@@ -100,9 +100,13 @@ fn plot(
                 let color = colors::of_slot(run.slot, palette);
                 let line: Vec<[f64; 2]> = points.iter().map(|p| at(p.budget, p.perplexity)).collect();
                 let style = colors::style_of_slot(run.slot);
-                plot.line(Line::new("line", line.clone()).color(color).width(2.0).style(style).allow_hover(false));
+                plot.line(
+                    Line::new("line", line.clone()).color(color).width(2.0).style(style).allow_hover(false),
+                );
                 let shape = if run.slot % 2 == 0 { MarkerShape::Circle } else { MarkerShape::Square };
-                plot.points(Points::new("points", line).color(color).radius(4.0).shape(shape).allow_hover(false));
+                plot.points(
+                    Points::new("points", line).color(color).radius(4.0).shape(shape).allow_hover(false),
+                );
             }
         });
     let over = Over { ui, transform: &response.transform, palette };
