@@ -1,5 +1,6 @@
 //! Everything that can change the state: sent by panels, shortcuts, the engine and the workers.
 
+use super::eviction::EvictionCommand;
 use super::panels::attention::AttentionCommand;
 use super::partners::Partners;
 use super::prompt::{PromptKind, Sample};
@@ -91,6 +92,8 @@ pub enum Command {
     MemoryNow(u64),
     /// The attention view's own options.
     Attention(AttentionCommand),
+    /// The eviction view's own choices.
+    Eviction(EvictionCommand),
 }
 
 /// What a file dialog asks for.

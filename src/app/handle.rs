@@ -69,7 +69,10 @@ impl AppState {
                 self.view.focus = head;
                 self.view.focus_is_chosen = true;
             }
-            Command::ShowTab(tab) => self.view.tab = tab,
+            Command::ShowTab(tab) => {
+                self.view.tab = tab;
+                self.refresh_eviction();
+            }
             Command::SetProfile(profile) => {
                 self.view.profile = profile;
                 self.reanalyse();
@@ -99,6 +102,7 @@ impl AppState {
             Command::Partners(partners) => self.partners = Some(partners),
             Command::MemoryNow(bytes) => self.memory_now_bytes = Some(bytes),
             Command::Attention(command) => self.attention.handle(command),
+            Command::Eviction(command) => self.eviction_command(command),
         }
     }
 
@@ -189,9 +193,16 @@ impl AppState {
                 }
                 self.run = Some(run);
                 self.ask_for_partners();
+                self.refresh_eviction();
             }
-            Event::CurvePoint { .. } | Event::RunDone { .. } => {}
-            Event::Failed(why) => self.job_failed(&why),
+            Event::CurvePoint { .. } | Event::RunDone { .. } => self.eviction_said(id, event),
+            Event::Failed(why) => {
+                let was_eviction = self.eviction_failed(id);
+                self.job_failed(&why);
+                if !was_eviction {
+                    self.refresh_eviction();
+                }
+            }
         }
     }
 

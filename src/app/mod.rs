@@ -6,6 +6,7 @@
 mod command;
 pub mod dialogs;
 pub mod engine_handle;
+pub mod eviction;
 mod format;
 mod handle;
 mod launch;

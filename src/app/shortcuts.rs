@@ -1,7 +1,9 @@
 //! Keys and dropped files.
 
 use super::command::{Command, PickKind};
+use super::eviction::{EvictionCommand, next_budget};
 use super::state::AppState;
+use super::view::Tab;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 /// Runs the prompt.
@@ -12,6 +14,8 @@ pub(super) const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMA
 /// Turns keys and dropped files into commands.
 pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
     let writing = ctx.text_edit_focused();
+    // Arrows belong to a slider that the keyboard has reached.
+    let in_slider = state.view.tab == Tab::Eviction && ctx.memory(|memory| memory.focused().is_some());
     ctx.input_mut(|input| {
         if input.consume_shortcut(&RUN) {
             commands.push(Command::Run);
@@ -26,19 +30,36 @@ pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Com
             commands.push(Command::OpenPath(file.path().to_owned()));
         }
         if !writing {
-            read_navigation(input, state, commands);
+            read_navigation(input, state, commands, in_slider);
+            read_budget(input, state, commands);
         }
     });
 }
 
-fn read_navigation(input: &mut egui::InputState, state: &AppState, commands: &mut Vec<Command>) {
+/// `[` and `]` step the budget of the eviction view.
+fn read_budget(input: &mut egui::InputState, state: &AppState, commands: &mut Vec<Command>) {
+    let Some(run) = state.run.as_ref().filter(|_| state.view.tab == Tab::Eviction) else { return };
+    for (key, up) in [(Key::OpenBracket, false), (Key::CloseBracket, true)] {
+        if input.consume_key(Modifiers::NONE, key) {
+            let budget = next_budget(state.eviction.choices.budget, up, run.capture.len());
+            commands.push(Command::Eviction(EvictionCommand::SetBudget { budget, sliding: false }));
+        }
+    }
+}
+
+fn read_navigation(
+    input: &mut egui::InputState,
+    state: &AppState,
+    commands: &mut Vec<Command>,
+    in_slider: bool,
+) {
     if input.consume_key(Modifiers::NONE, Key::Escape) {
         commands.push(Command::ClearSelection);
     }
     let steps =
         [(Key::ArrowLeft, -1), (Key::ArrowRight, 1), (Key::Home, isize::MIN / 2), (Key::End, isize::MAX / 2)];
     for (key, by) in steps {
-        if state.run.is_some() && input.consume_key(Modifiers::NONE, key) {
+        if state.run.is_some() && !in_slider && input.consume_key(Modifiers::NONE, key) {
             commands.push(Command::MoveSelection(by));
         }
     }

@@ -3,6 +3,7 @@
 use super::command::Command;
 use super::dialogs::FileDialogs;
 use super::engine_handle::EngineHandle;
+use super::eviction::EvictionState;
 use super::memory::MemoryWatch;
 use super::panels::attention::AttentionState;
 use super::partners::{Partners, PartnersWorker};
@@ -42,6 +43,8 @@ pub struct AppState {
     pub partners: Option<Partners>,
     /// The attention view.
     pub attention: AttentionState,
+    /// The eviction view.
+    pub eviction: EvictionState,
     /// What is remembered between runs.
     pub settings: Settings,
     /// The Hub name typed so far.
@@ -89,6 +92,7 @@ impl AppState {
             view: ViewOptions::default(),
             partners: None,
             attention: AttentionState::default(),
+            eviction: EvictionState::default(),
             settings,
             hub_name: String::new(),
             path_field: None,

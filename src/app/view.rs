@@ -20,6 +20,8 @@ pub enum Tab {
     Attention,
     /// Sinks: table and maps.
     Sinks,
+    /// Eviction: perplexity under a smaller cache.
+    Eviction,
 }
 
 /// What the chips' colours mean.

@@ -1,6 +1,7 @@
 //! The panels: free functions that draw the state and push commands.
 
 pub mod attention;
+mod eviction;
 mod inspector;
 mod model_card;
 mod overview;
@@ -97,16 +98,20 @@ fn centre(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
     }
     let palette = Palette::of(ui);
     let margin = |x: i8, y: i8| Frame::new().fill(palette.base).inner_margin(Margin::symmetric(x, y));
-    Panel::bottom("profile")
-        .frame(margin(10, 6))
-        .resizable(true)
-        .default_size(232.0)
-        .min_size(150.0)
-        .show(ui, |ui| profile::ui(ui, state, commands));
+    // The eviction view has plots of its own over the same axis.
+    if state.view.tab != Tab::Eviction {
+        Panel::bottom("profile")
+            .frame(margin(10, 6))
+            .resizable(true)
+            .default_size(232.0)
+            .min_size(150.0)
+            .show(ui, |ui| profile::ui(ui, state, commands));
+    }
     Panel::top("tabs").frame(margin(10, 5)).resizable(false).show_separator_line(false).show(ui, |ui| {
         let tabs = [
             (Tab::Attention, "Attention", "The pattern of every head, and one head large"),
             (Tab::Sinks, "Sinks", "Sink table, and maps over layers, heads and positions"),
+            (Tab::Eviction, "Eviction", "Perplexity of this text under a smaller KV cache"),
         ];
         if let Some(tab) = segmented(ui, state.view.tab, &tabs) {
             commands.push(Command::ShowTab(tab));
@@ -115,5 +120,6 @@ fn centre(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
     CentralPanel::default().frame(margin(10, 2)).show(ui, |ui| match state.view.tab {
         Tab::Attention => attention::ui(ui, state, commands),
         Tab::Sinks => sinks::ui(ui, state, commands),
+        Tab::Eviction => eviction::ui(ui, state, commands),
     });
 }
