@@ -335,6 +335,17 @@ fn one_sentence_is_not_tested_and_shows_its_evidence() {
 }
 
 #[test]
+fn the_predicted_capture_is_the_capture() {
+    let model = tiny("llama");
+    for n in [1_u32, 7, 60] {
+        let capture = capture(&model, &(8..8 + n).collect::<Vec<_>>());
+        let plan = sinkscope::capture::plan_memory(&model.info.spec, model.info.weight_bytes, n as usize);
+        assert_eq!(plan.capture_bytes, capture.bytes());
+    }
+    assert_eq!(model.info.weight_bytes, model.info.parameters * 4);
+}
+
+#[test]
 fn recording_changes_no_number() {
     let model = tiny("llama");
     let ids: Vec<u32> = (0..200).map(|i| (i * 37 + 11) % 312 + 8).collect();
