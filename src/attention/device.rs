@@ -31,7 +31,7 @@ pub fn attend_with_candle_ops(
     for first in (0..queries).step_by(block_rows) {
         cancel.check()?;
         let rows = first..(first + block_rows).min(queries);
-        let block = Block::new(call, rows)?;
+        let block = Block::new(call, rows);
         let (scores, weights) = block.weights()?;
         contexts.push(block.context(&weights)?);
         if let (Some(observed), Some(delta)) = (&mut observed, observe_far_delta) {
@@ -53,7 +53,7 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn new(call: &'a AttentionCall<'a>, rows: Range<usize>) -> Result<Self> {
+    fn new(call: &'a AttentionCall<'a>, rows: Range<usize>) -> Self {
         let positions = call.first_query + rows.start..call.first_query + rows.end;
         let columns = Columns::of(call.rule, positions.clone());
         let mut visible = vec![0.0; rows.len() * columns.width()];
@@ -62,7 +62,7 @@ impl<'a> Block<'a> {
                 row[range].fill(1.0);
             }
         }
-        Ok(Self { call, rows, columns, visible })
+        Self { call, rows, columns, visible }
     }
 
     /// Keys or values of the block's columns: `[kv_heads, columns, head_dim]`.

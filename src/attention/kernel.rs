@@ -241,7 +241,9 @@ impl<'a, T: Real> Block<'a, T> {
                 weights: &weights[stacked * width..(stacked + rows) * width],
                 finite: summaries[head * rows..(head + 1) * rows].iter().map(|s| s.lse.is_finite()).collect(),
             };
-            observers.iter().for_each(|observer| observer.observe(&block));
+            for observer in observers {
+                observer.observe(&block);
+            }
         }
     }
 

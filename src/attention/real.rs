@@ -5,6 +5,7 @@ pub trait Real:
     num_traits::Float + Default + std::fmt::Debug + std::ops::AddAssign + std::iter::Sum + Send + Sync + 'static
 {
     /// `exp(self)` for `self ≤ 0`; NaN stays NaN, what underflows is 0.
+    #[must_use]
     fn exp_nonpositive(self) -> Self;
     /// Nearest value to a double.
     fn of(value: f64) -> Self;
@@ -26,9 +27,7 @@ impl Real for f32 {
         let power = shifted - ROUNDING;
         let rest = power.mul_add(-LN_2_LOW, power.mul_add(-LN_2_HIGH, self));
         let mut polynomial = 1.987_569_1e-4_f32;
-        for coefficient in
-            [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.500_000_01, 1.0, 1.0]
-        {
+        for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5, 1.0, 1.0] {
             polynomial = polynomial.mul_add(rest, coefficient);
         }
         let two_to_power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));

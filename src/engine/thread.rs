@@ -76,12 +76,11 @@ impl Engine {
             cancel.cancel();
         }
         // A run must not push out the open job that it needs.
-        match (&queue.waiting, opens) {
-            (Some((_, Job::Open { .. })), false) => queue.after_open = Some((id, job)),
-            _ => {
-                queue.waiting = Some((id, job));
-                queue.after_open = None;
-            }
+        if !opens && matches!(&queue.waiting, Some((_, Job::Open { .. }))) {
+            queue.after_open = Some((id, job));
+        } else {
+            queue.waiting = Some((id, job));
+            queue.after_open = None;
         }
         self.shared.changed.notify_all();
         id

@@ -73,10 +73,10 @@ impl AttendingLayer {
         let host = |x: &Tensor| x.to_device(&Device::Cpu)?.to_dtype(wanted);
         let (q, k, v) = (host(&projected.q)?, host(&projected.k)?, host(&projected.v)?);
         let Self { geometry, score, policy, caches, evicted_at } = self;
-        let rows = Rows { rows, geometry: *geometry, score: *score, policy, cancel };
+        let chunk = Chunk { rows, geometry: *geometry, score: *score, policy, cancel };
         let context = match caches {
-            Caches::F32(caches) => rows.run(caches, evicted_at, &q, &k, &v)?,
-            Caches::F64(caches) => rows.run(caches, evicted_at, &q, &k, &v)?,
+            Caches::F32(caches) => chunk.run(caches, evicted_at, &q, &k, &v)?,
+            Caches::F64(caches) => chunk.run(caches, evicted_at, &q, &k, &v)?,
         };
         Ok(context.to_dtype(dtype)?.to_device(&device)?)
     }
@@ -107,7 +107,7 @@ fn shared_keys(
 }
 
 /// A chunk of rows for one layer.
-struct Rows<'a> {
+struct Chunk<'a> {
     rows: Range<usize>,
     geometry: Geometry,
     score: ScoreRule,
@@ -115,7 +115,7 @@ struct Rows<'a> {
     cancel: &'a CancelToken,
 }
 
-impl Rows<'_> {
+impl Chunk<'_> {
     fn run<T: Real + WithDType>(
         &self,
         caches: &mut Vec<RetainedKeys<T>>,
@@ -218,18 +218,18 @@ impl<T: Real> Inputs<'_, T> {
     /// Adds the row's own key and attends; returns the weights summed over the group.
     fn step(
         &self,
-        rows: &Rows<'_>,
+        chunk: &Chunk<'_>,
         cache: &mut RetainedKeys<T>,
         kv_head: usize,
         index: usize,
         context: &mut [T],
     ) -> Vec<f64> {
-        let Geometry { heads, kv_heads, head_dim } = rows.geometry;
+        let Geometry { heads, kv_heads, head_dim } = chunk.geometry;
         let at = (index * kv_heads + kv_head) * head_dim;
-        let position = rows.rows.start + index;
+        let position = chunk.rows.start + index;
         cache.push(position, &self.k[at..at + head_dim], &self.v[at..at + head_dim], 0.0);
-        let group = rows.geometry.group();
+        let group = chunk.geometry.group();
         let q = (index * heads + kv_head * group) * head_dim;
-        cache.attend(&self.q[q..q + group * head_dim], rows.score, context)
+        cache.attend(&self.q[q..q + group * head_dim], chunk.score, context)
     }
 }

@@ -89,7 +89,7 @@ pub fn simulate(
         (Some(_), _, Some(_)) => budget.min(n),
         (Some(_), Some(first), None) => first,
     };
-    let mut run = Simulation::new(decoder, n, case, pins, policy, prefix, shared_rows)?;
+    let mut run = Simulation::new(decoder, n, case, pins, policy.as_ref(), prefix, shared_rows)?;
     let shared = prefix.map_or(&[][..], |p| &p.capture.nll_nats[..shared_rows.min(n - 1)]);
     let mut nll_nats: Vec<f64> = shared.iter().map(|&nll| f64::from(nll)).collect();
     if !nll_nats.is_empty() {
@@ -144,7 +144,7 @@ impl<'a> Simulation<'a> {
         n: usize,
         case: &EvictionCase,
         pins: &Pins,
-        policy: Option<AttentionPolicy>,
+        policy: Option<&AttentionPolicy>,
         prefix: Option<Prefix<'_>>,
         shared_rows: usize,
     ) -> Result<Self> {
@@ -168,7 +168,7 @@ impl<'a> Simulation<'a> {
             stores.push(LayerStore { k, v });
         }
         let attending = (0..spec.layers).map(|layer| {
-            let policy = policy.clone().filter(|_| spec.windows[layer].is_none())?;
+            let policy = policy.filter(|_| spec.windows[layer].is_none())?.clone();
             Some(AttendingLayer::new(spec, n, policy, prefix.map(|p| p.capture), layer, shared_rows))
         });
         Ok(Self {
@@ -189,32 +189,32 @@ impl<'a> Simulation<'a> {
             let (decoder, tables) = (self.decoder, &self.tables);
             let (store, schedule, slots) = (&self.stores[layer], self.schedule.as_ref(), self.slots);
             let attending = self.attending[layer].as_mut();
-            hidden = decoder.layer(layer, &hidden, rows.start, tables, |projected| match attending {
-                Some(attending) => attending.attend(projected, rows.clone(), cancel),
-                None => {
-                    let LayerOutput { q, k, v } = projected;
-                    store.k.slice_set(&k.contiguous()?, 0, rows.start)?;
-                    store.v.slice_set(&v.contiguous()?, 0, rows.start)?;
-                    let spec = decoder.spec();
-                    let local = spec.windows[layer].map(|_| full_cache_rule(spec, layer));
-                    let rule: &dyn VisibilityRule = match (&local, schedule) {
-                        (None, Some(schedule)) => schedule,
-                        (Some(local), _) => &**local,
-                        (None, None) => unreachable!("a global layer has a schedule or caches"),
-                    };
-                    let call = AttentionCall {
-                        q,
-                        k: &store.k.narrow(0, 0, rows.end)?,
-                        v: &store.v.narrow(0, 0, rows.end)?,
-                        geometry: spec.geometry(),
-                        score: spec.score_rule(),
-                        rule,
-                        first_query: rows.start,
-                        layer,
-                        slots: (slots && local.is_none()).then_some(tables),
-                    };
-                    Ok(attend(&call, None, cancel)?.context)
+            hidden = decoder.layer(layer, &hidden, rows.start, tables, |projected| {
+                if let Some(attending) = attending {
+                    return attending.attend(projected, rows.clone(), cancel);
                 }
+                let LayerOutput { q, k, v } = projected;
+                store.k.slice_set(&k.contiguous()?, 0, rows.start)?;
+                store.v.slice_set(&v.contiguous()?, 0, rows.start)?;
+                let spec = decoder.spec();
+                let local = spec.windows[layer].map(|_| full_cache_rule(spec, layer));
+                let rule: &dyn VisibilityRule = match (&local, schedule) {
+                    (None, Some(schedule)) => schedule,
+                    (Some(local), _) => &**local,
+                    (None, None) => unreachable!("a global layer has a schedule or caches"),
+                };
+                let call = AttentionCall {
+                    q,
+                    k: &store.k.narrow(0, 0, rows.end)?,
+                    v: &store.v.narrow(0, 0, rows.end)?,
+                    geometry: spec.geometry(),
+                    score: spec.score_rule(),
+                    rule,
+                    first_query: rows.start,
+                    layer,
+                    slots: (slots && local.is_none()).then_some(tables),
+                };
+                Ok(attend(&call, None, cancel)?.context)
             })?;
         }
         Ok(hidden)

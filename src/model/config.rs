@@ -30,7 +30,7 @@ pub fn read_config(path: &Path) -> Result<ModelSpec, ModelError> {
             path: path.to_owned(),
         });
     }
-    let spec = llama(&keys, architecture).and_then(|spec| spec.checked());
+    let spec = llama(&keys, architecture).and_then(ModelSpec::checked);
     spec.map_err(|why| ModelError::Config { why, path: path.to_owned() })
 }
 

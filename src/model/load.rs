@@ -119,5 +119,6 @@ fn hash_file(path: &Path, reporter: &dyn Reporter, cancel: &CancelToken) -> Resu
         let stage = "Hashing the weights".to_owned();
         reporter.progress(Progress { stage, done, total: Some(total), unit: ProgressUnit::Bytes });
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let digest = hasher.finalize();
+    Ok(digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")))
 }

@@ -4,6 +4,10 @@ use crate::attention::{Geometry, ScoreRule};
 
 /// What a model is, read from `config.json` or GGUF metadata.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the checkpoint, independent of the others"
+)]
 pub struct ModelSpec {
     /// The family's name as the file gives it, for example `llama`.
     pub architecture: String,

@@ -13,6 +13,7 @@ use crate::{Error, Result};
 use candle_core::{DType, Device, Tensor};
 pub use layer::LayerOutput;
 use layer::{Layer, Linear};
+use rayon::prelude::*;
 
 /// A model's weights, ready to run.
 #[derive(Debug)]
@@ -50,7 +51,6 @@ impl Decoder {
         let embedding = loader.tensor("model.embed_tokens.weight", &[spec.vocab, spec.hidden])?;
         step();
         // Dequantising runs on one thread per tensor: load the layers side by side.
-        use rayon::prelude::*;
         let layers = (0..spec.layers).into_par_iter().map(|index| {
             cancel.check()?;
             let layer = Layer::load(spec, index, &loader)?;

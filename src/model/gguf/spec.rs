@@ -22,7 +22,7 @@ pub fn spec_of_gguf(header: &GgufHeader, path: &Path) -> Result<ModelSpec, Model
             path: path.to_owned(),
         });
     }
-    let spec = llama(header).and_then(|spec| spec.checked());
+    let spec = llama(header).and_then(ModelSpec::checked);
     spec.map_err(|why| ModelError::Config { why, path: path.to_owned() })
 }
 

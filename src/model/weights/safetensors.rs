@@ -8,6 +8,12 @@ use safetensors::{Dtype, SafeTensors};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+/// `model.safetensors.index.json`: which shard has which tensor.
+#[derive(serde::Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
 /// The weights of a folder.
 #[derive(Debug)]
 pub struct SafetensorsWeights {
@@ -46,10 +52,6 @@ impl SafetensorsWeights {
         }
         if !index.is_file() {
             return Err(ModelError::NoWeights { path: folder.to_owned() });
-        }
-        #[derive(serde::Deserialize)]
-        struct Index {
-            weight_map: BTreeMap<String, String>,
         }
         let text = std::fs::read(&index).map_err(|e| ModelError::read(&e, &index))?;
         let parsed: Index = serde_json::from_slice(&text).map_err(|e| ModelError::Malformed {
