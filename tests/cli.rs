@@ -157,7 +157,7 @@ fn bad_models_are_refused_by_name() {
         ),
         (
             copy("junk", &|f| {
-                std::fs::write(f.join("model.safetensors"), b"<html>Not found</html>").expect("written")
+                std::fs::write(f.join("model.safetensors"), b"<html>Not found</html>").expect("written");
             }),
             "Safetensors file is damaged or not supported",
         ),

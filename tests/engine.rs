@@ -21,7 +21,7 @@ fn analyze(text: &str) -> Job {
 
 /// Events until `last` says that one of them ends the wait.
 fn events_until(engine: &Engine, last: impl Fn(JobId, &Event) -> bool) -> Vec<(JobId, Event)> {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let mut events = Vec::new();
     while Instant::now() < deadline {
         if let Some((id, event)) = engine.recv_timeout(Duration::from_millis(100)) {

@@ -176,14 +176,13 @@ mod slow {
         let mut nll = Vec::new();
         for (t, &id) in ids.iter().enumerate() {
             let mut hidden = decoder.embed(&[id]).expect("embedded");
-            for layer in 0..spec.layers {
+            for (layer, caches) in caches.iter_mut().enumerate() {
                 hidden = decoder
                     .layer(layer, &hidden, 0, &tables, |projected| {
                         let (q, k, v) = (values(&projected.q), values(&projected.k), values(&projected.v));
                         let mut context = vec![0.0; spec.heads * dim];
                         let mut mean = Vec::new();
-                        for kv in 0..spec.kv_heads {
-                            let cache = &mut caches[layer][kv];
+                        for (kv, cache) in caches.iter_mut().enumerate() {
                             let rows = kv * dim..(kv + 1) * dim;
                             let held = cache.len();
                             let slot = if frozen { held } else { t };
@@ -218,7 +217,7 @@ mod slow {
                                 }
                             }
                         }
-                        for cache in &mut caches[layer] {
+                        for cache in caches.iter_mut() {
                             if cache.len() > case.budget_in(ids.len()) {
                                 let positions: Vec<usize> =
                                     cache.iter().map(|entry| entry.position).collect();

@@ -81,7 +81,7 @@ fn the_window_comes_up_and_shows_the_sink_at_index_0() {
         .spawn()
         .expect("the binary starts");
     let mut app = Running(app);
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_mins(2);
     loop {
         let text = read_screen(&display, folder.path());
         // The headline, the sink's z in the table, and the line on the plot.
