@@ -269,3 +269,17 @@ fn chat_turns_can_be_added_and_removed() {
     assert_eq!(stage.state().prompt.turns.len(), before - 1);
     assert_eq!(stage.state().prompt.turns[1].role, "assistant", "the second turn is the one that went");
 }
+
+#[test]
+fn nothing_moves_when_a_result_arrives() {
+    let mut stage = opening(egui::Theme::Dark);
+    stage.engine.say(Event::ModelReady(support::model(12, 6, 16)));
+    stage.settle();
+    let name = "Hub name";
+    let before = stage.harness.get_by_label(name).rect();
+    let tokens = support::tokens(support::CHAT);
+    stage.engine.say(Event::CaptureReady(support::capture(1, &support::model(12, 6, 16), &tokens, &SINKS)));
+    stage.settle();
+    let after = stage.harness.get_by_label(name).rect();
+    assert_eq!(before, after, "the left panel stays where it was");
+}

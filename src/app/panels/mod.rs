@@ -34,7 +34,7 @@ pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) 
         .frame(frame(10, 7))
         .resizable(false)
         .show(ui, |ui| top_bar::ui(ui, state, commands));
-    Panel::bottom("status").frame(frame(10, 4)).resizable(false).exact_size(26.0).show(ui, |ui| {
+    Panel::bottom("status").frame(frame(10, 2)).resizable(false).show(ui, |ui| {
         status::ui(ui, state, commands);
     });
     Panel::top("token strip")

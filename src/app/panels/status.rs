@@ -6,17 +6,21 @@ use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::capture::Checks;
 use crate::widgets::controls::{Sign, sign};
-use egui::{Color32, Layout, RichText, Ui};
+use egui::{Color32, Layout, RichText, Ui, UiBuilder, vec2};
 
 /// Row sums may be off by this much in f32 before the sign turns.
 const ROW_SUM_TOLERANCE: f64 = 1e-4;
+
+/// Height of the line, in points.
+const LINE_HEIGHT: f32 = 22.0;
 
 /// Draws the line.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     // The line is as high without a result as with one.
-    ui.set_min_height(ui.available_height());
-    ui.horizontal_centered(|ui| {
+    let (_, rect) = ui.allocate_space(vec2(ui.available_width(), LINE_HEIGHT));
+    let line = UiBuilder::new().max_rect(rect).layout(Layout::left_to_right(egui::Align::Center));
+    ui.scope_builder(line, |ui| {
         ui.spacing_mut().item_spacing.x = 12.0;
         if let Some(run) = &state.run {
             checks(ui, &run.capture.checks, palette, commands);
