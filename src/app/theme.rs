@@ -95,12 +95,12 @@ impl Palette {
         self.well_raised().lerp_to_gamma(self.sink, t.clamp(0.0, 1.0))
     }
 
-    /// Black or white, whichever reads better on `background`.
+    /// Black or white, whichever reads better on `background`: at least 4.5 to 1 on any colour.
     #[must_use]
     pub fn text_on(&self, background: Color32) -> Color32 {
-        let [r, g, b, _] = background.to_array().map(f32::from);
-        let luma = 0.299 * r + 0.587 * g + 0.114 * b;
-        if luma > 140.0 { Color32::from_rgb(0x10, 0x12, 0x15) } else { Color32::from_rgb(0xe6, 0xe9, 0xee) }
+        /// Where black and white have the same contrast (WCAG 2).
+        const EVEN: f32 = 0.179;
+        if luminance(background) > EVEN { Color32::BLACK } else { Color32::WHITE }
     }
 
     fn well_raised(&self) -> Color32 {
@@ -143,6 +143,15 @@ impl Palette {
         }
         v
     }
+}
+
+/// Relative luminance (WCAG 2), 0…1.
+fn luminance(color: Color32) -> f32 {
+    let linear = |value: u8| {
+        let value = f32::from(value) / 255.0;
+        if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b())
 }
 
 /// Sets fonts, colours and spacing; call once, before the first frame.
@@ -255,13 +264,6 @@ mod tests {
 
     /// WCAG 2 contrast ratio.
     fn contrast(a: Color32, b: Color32) -> f32 {
-        let luminance = |c: Color32| {
-            let linear = |v: u8| {
-                let v = f32::from(v) / 255.0;
-                if v <= 0.03928 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
-            };
-            0.2126 * linear(c.r()) + 0.7152 * linear(c.g()) + 0.0722 * linear(c.b())
-        };
         let (a, b) = (luminance(a), luminance(b));
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
