@@ -150,9 +150,11 @@ fn delta_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Respons
             for run in &shown {
                 let (color, width) = pen(state, run, palette);
                 let clamped = |point: &PlotPoint| [point.x, point.y.clamp(low, high)];
-                let dots: Vec<[f64; 2]> = run.series.delta_nats.iter().map(clamped).collect();
-                let dots = Points::new("tokens", dots).radius(1.1).color(color.gamma_multiply(0.45));
-                plot.points(dots.allow_hover(false));
+                if state.eviction.is_live(run) {
+                    let dots: Vec<[f64; 2]> = run.series.delta_nats.iter().map(clamped).collect();
+                    let dots = Points::new("tokens", dots).radius(1.1).color(color.gamma_multiply(0.45));
+                    plot.points(dots.allow_hover(false));
+                }
                 let mean: Vec<[f64; 2]> = run.series.mean_delta_nats.iter().map(clamped).collect();
                 let line = Line::new("mean", mean).color(color).width(width);
                 plot.line(line.style(colors::style_of_slot(run.slot)).allow_hover(false));
@@ -293,21 +295,31 @@ impl Over<'_> {
             .filter(|(at, _)| frame.x_range().contains(at.x))
             .collect();
         places.sort_by(|a, b| a.0.y.total_cmp(&b.0.y));
-        let mut free_from = frame.top();
-        for (at, run) in places {
-            let y = at.y.max(free_from).min(frame.bottom());
-            free_from = y + colors::BADGE + 1.0;
+        let wanted: Vec<f32> = places.iter().map(|(at, _)| at.y).collect();
+        let painter = self.ui.painter_at(*self.transform.frame());
+        for ((at, run), y) in places.iter().zip(spread(&wanted, frame.y_range(), colors::BADGE + 1.0)) {
             let center = pos2((at.x + colors::BADGE).min(frame.right()), y);
             let color = colors::of_slot(run.slot, self.palette);
-            colors::badge(
-                &self.ui.painter_at(*self.transform.frame()),
-                center,
-                run.letter(),
-                color,
-                self.palette,
-            );
+            colors::badge(&painter, center, run.letter(), color, self.palette);
         }
     }
+}
+
+/// Ascending places moved apart to the least distance, within a range as far as they fit.
+fn spread(wanted: &[f32], range: egui::Rangef, distance: f32) -> Vec<f32> {
+    let mut free_from = range.min;
+    let mut places: Vec<f32> = Vec::with_capacity(wanted.len());
+    for y in wanted {
+        let y = y.max(free_from);
+        free_from = y + distance;
+        places.push(y);
+    }
+    let mut free_to = range.max;
+    for y in places.iter_mut().rev() {
+        *y = y.min(free_to);
+        free_to = *y - distance;
+    }
+    places
 }
 
 /// What a reader of the screen is told of the curves.
@@ -340,6 +352,13 @@ mod tests {
         assert_eq!(texts(log_marks((0.95, 2.4))), [10.0, 20.0, 50.0, 100.0, 200.0]);
         let marks: Vec<f64> = linear_marks(-0.7, 1.3).iter().map(|mark| mark.value).collect();
         assert_eq!(marks, [-0.5, 0.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn letters_move_apart_and_stay_inside() {
+        let range = egui::Rangef::new(0.0, 100.0);
+        assert_eq!(spread(&[10.0, 12.0, 98.0, 99.0], range, 14.0), [10.0, 24.0, 86.0, 100.0]);
+        assert_eq!(spread(&[], range, 14.0), Vec::<f32>::new());
     }
 
     #[test]
