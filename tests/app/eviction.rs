@@ -1,7 +1,7 @@
 //! The eviction view: what a person does there, and what is shown then.
 
 use crate::stage::{Stage, showing};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use sinkscope::app::Command;
 use sinkscope::app::eviction::{EvictionCommand, Purpose};
 use sinkscope::app::view::Tab;
@@ -298,7 +298,7 @@ fn what_makes_no_sense_is_said_before_anything_runs() {
     stage.click("H2O");
     stage.harness.get_by_label("H2o, tova and lowest take original positions only");
     assert!(stage.engine.jobs() <= jobs + 2, "nothing was asked for that makes no sense");
-    stage.click("Text positions");
+    stage.click("Original");
     do_(&mut stage, EvictionCommand::SetBudget { budget: 128, sliding: false });
     assert!(asked(&stage).iter().all(|case| case.policy == PolicyName::H2o && case.recent.is_none()));
 }
@@ -344,7 +344,7 @@ fn every_run_stays_until_it_is_hidden_or_removed() {
 fn a_sweep_streams_in_and_a_point_shows_its_curves() {
     let mut stage = opened(egui::Theme::Dark);
     finish(&mut stage);
-    stage.click("Budget sweep");
+    stage.click("Sweep");
     stage.harness.get_by_label_contains("Run the sweep").click();
     stage.settle();
     let budgets: BTreeSet<usize> = asked(&stage).iter().filter_map(|case| case.budget).collect();

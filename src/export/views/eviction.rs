@@ -149,7 +149,7 @@ impl<'a> Picture<'a> {
         self.frame(drawing, area, "mean ΔNLL (nats)");
         drawing.line((area.x, axis.y(0.0)), (area.right(), axis.y(0.0)), self.palette.ink, 1.1);
         let mut ends = Vec::new();
-        for (place, (first, curve, color)) in curves.iter().enumerate() {
+        for (place, (first, curve, color)) in curves.iter().enumerate().filter(|(_, run)| !run.1.is_empty()) {
             drawing.items.push(axis.curve(*first, curve.iter().copied(), *color, 1.4));
             ends.extend(curve.last().map(|last| (axis.y(*last), place, *color)));
         }
