@@ -6,14 +6,14 @@ use crate::app::eviction::{EvictionCommand, ShownRun};
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
-use egui::{Align2, Color32, FontId, Response, Ui, Vec2b, pos2, vec2};
+use egui::{Color32, FontId, Response, Ui, Vec2b, pos2, vec2};
 use egui_plot::{
     AxisHints, GridMark, HLine, HPlacement, Line, LineStyle, Plot, PlotPoint, PlotPoints, PlotTransform,
     Points, VLine,
 };
 
 /// Width of the room left of all three plots.
-pub(super) const LEFT: f32 = 46.0;
+pub(super) const LEFT: f32 = 54.0;
 /// Height of the axis below the last plot.
 const AXIS: f32 = 20.0;
 
@@ -127,7 +127,6 @@ fn perplexity_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Re
         });
     let over = Over { ui, transform: &response.transform, palette };
     over.title("Rolling perplexity", "log scale");
-    over.fill_label(state);
     over.letters(&shown, |run| run.series.rolling_log10.last().copied());
     named(&response.response, "Rolling perplexity plot", &curves_in_words(state));
     (response.response, response.transform)
@@ -162,6 +161,7 @@ fn delta_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Respons
         });
     let over = Over { ui, transform: &response.transform, palette };
     over.title("ΔNLL against the full cache", "dots: each token · line: rolling mean");
+    over.fill_label(state);
     over.letters(&shown, |run| {
         let last = run.series.mean_delta_nats.last()?;
         Some(PlotPoint::new(last.x, last.y.clamp(low, high)))
@@ -220,7 +220,7 @@ fn delta_range(shown: &[&ShownRun]) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
     let at =
         |share: f64| values.get(((values.len() as f64 - 1.0) * share).round().max(0.0) as usize).copied();
-    let (low, high) = (at(0.005).unwrap_or(-1.0).min(-0.5), at(0.995).unwrap_or(1.0).max(0.5));
+    let (low, high) = (at(0.02).unwrap_or(-1.0).min(-0.5), at(0.98).unwrap_or(1.0).max(0.5));
     (low - 0.04 * (high - low), high + 0.2 * (high - low))
 }
 
@@ -270,7 +270,7 @@ impl Over<'_> {
         painter.galley(beside, note, self.palette.weak);
     }
 
-    /// What the dashed line means.
+    /// What the dashed line means, left of it where there is room: no run differs there.
     fn fill_label(&self, state: &AppState) {
         let Some(main) = state.eviction.main_run() else { return };
         let rows = state.eviction.full_nll_nats.len();
@@ -280,10 +280,18 @@ impl Over<'_> {
         }
         let frame = *self.transform.frame();
         let x = self.transform.position_from_point(&PlotPoint::new(first as f64 + 0.5, 0.0)).x;
-        let text = format!("cache full · {} keys", main.key.case.budget.unwrap_or(first));
-        let at = pos2(x + 4.0, frame.bottom() - 3.0);
         let painter = self.ui.painter_at(frame);
-        painter.text(at, Align2::LEFT_BOTTOM, text, FontId::proportional(10.5), self.palette.weak);
+        let budget = main.key.case.budget.unwrap_or(first);
+        let fits = |text: String| {
+            let galley = painter.layout_no_wrap(text, FontId::proportional(10.5), self.palette.weak);
+            (x - galley.size().x - 4.0 > frame.left()).then_some(galley)
+        };
+        // A shorter one where the cache fills early.
+        let galley = fits(format!("cache full · {budget} keys")).or_else(|| fits("cache full".to_owned()));
+        if let Some(galley) = galley {
+            let at = pos2(x - galley.size().x - 4.0, frame.bottom() - galley.size().y - 3.0);
+            painter.galley(at, galley, self.palette.weak);
+        }
     }
 
     /// Each run's letter at the end of its curve, moved apart where they would cover each other.
