@@ -331,3 +331,33 @@ fn bad_cases_are_refused_with_file_index_and_field() {
         assert!(line.contains("eviction needs at least 3"), "{line}");
     }
 }
+
+#[test]
+fn render_eviction_draws_the_cases_and_says_what_it_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("eviction.svg").display().to_string();
+    let ids: Vec<u32> = (0..60).map(|i| (i * 37 + 11) % 320).collect();
+    let ids = file(folder.path(), "ids.json", serde_json::to_string(&ids).expect("JSON").as_bytes());
+    let tiny = tiny();
+    let common = ["--model", &tiny, "--token-ids", &ids, "--out", &out];
+    let with = |view: &'static str, more: &[&'static str]| {
+        let words: Vec<&str> =
+            ["render", view].into_iter().chain(common).chain(more.iter().copied()).collect();
+        words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let args = with("eviction", &["--policy", "fifo", "--budget", "12", "--pins", "first:1"]);
+    let output = sinkscope(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = std::fs::read_to_string(&out).expect("there");
+    assert!(svg.contains("Window 12 · first token pinned: perplexity ") && svg.contains("Full cache"));
+
+    for (view, more, wanted) in [
+        ("eviction", vec![], "render eviction needs --policy and --budget, or --cases"),
+        ("grid", vec!["--policy", "full"], "render eviction is the only view that takes --policy"),
+        ("eviction", vec!["--policy", "fifo"], "budget is missing"),
+    ] {
+        let args = with(view, &more);
+        let (line, _) = failure(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(line.contains(wanted), "{line}");
+    }
+}

@@ -6,10 +6,13 @@ use resvg::usvg::roxmltree;
 use sinkscope::analysis::{Analysis, AnalysisOptions};
 use sinkscope::capture::Capture;
 use sinkscope::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
+use sinkscope::eviction::{EvictionCase, EvictionRun, PinChoice, Pins, Retention, Schedule};
 use sinkscope::export::{
-    Drawing, ExportError, Item, Label, Theme, View, ViewOptions, draw, encode_png, svg_document, write_image,
+    Drawing, ExportError, Item, Label, Theme, View, ViewOptions, draw, draw_eviction, encode_png,
+    svg_document, write_image,
 };
 use sinkscope::progress::CancelToken;
+use std::collections::BTreeSet;
 use std::path::Path;
 use toy_capture::capture;
 
@@ -311,4 +314,61 @@ fn a_picture_that_is_too_large_says_what_to_do() {
     let drawing = Drawing::new(6000.0, 100.0, [255; 3], "wide");
     let error = encode_png(&drawing, 4.0).unwrap_err().to_string();
     assert_eq!(error, "The picture would be 24000 × 400 pixels: choose a smaller scale, or .svg");
+}
+
+/// A run over a toy capture that adds half a nat from its first differing row on.
+fn window_run(capture: &Capture, budget: usize) -> EvictionRun {
+    let case = EvictionCase::fifo(budget, PinChoice::None);
+    let n = capture.len();
+    let excess = |row: usize| if row > budget { 0.5 } else { 0.0 };
+    EvictionRun {
+        retention: Retention::Shared(Schedule::of(&case, &BTreeSet::new(), n)),
+        pins: Pins::default(),
+        nll_nats: capture
+            .nll_nats
+            .iter()
+            .enumerate()
+            .map(|(row, &nll)| f64::from(nll) + excess(row))
+            .collect(),
+        first_differing_row: (budget + 1 < n).then_some(budget + 1),
+        wall_ms: 1.0,
+        case,
+    }
+}
+
+#[test]
+fn eviction_runs_are_drawn_beside_the_full_cache_and_named_with_their_result() {
+    let capture =
+        Capture { nll_nats: (1..90).map(|row| 2.0 + (row % 7) as f32 / 5.0).collect(), ..sinking(90) };
+    let runs = [window_run(&capture, 16), window_run(&capture, 200)];
+    for theme in [Theme::Light, Theme::Dark] {
+        let options = ViewOptions { theme, ..ViewOptions::default() };
+        let drawing = draw_eviction(&capture, &runs, &options);
+        let texts = texts(&drawing);
+        let wanted = "Window 16: perplexity ";
+        let legend = texts.iter().find(|text| text.starts_with(wanted)).expect("the run is named");
+        // Half a nat more over every compared row.
+        assert!(legend.contains("from token 18 on") && legend.ends_with("(×1.65)"), "{legend}");
+        assert!(texts.contains(&"Window 200: the cache has not filled"), "{texts:?}");
+        let curves: Vec<usize> = drawing
+            .items
+            .iter()
+            .filter_map(|item| if let Item::Curve { points, .. } = item { Some(points.len()) } else { None })
+            .collect();
+        // Full cache and run above, the run's ΔNLL below; one that never differs has no curve of its own.
+        assert_eq!(curves, [89, 89 - 16, 89 - 17]);
+        let svg = svg_document(&drawing).unwrap();
+        roxmltree::Document::parse(&svg).unwrap();
+        let (png, _) = encode_png(&drawing, 1.0).unwrap();
+        let background = theme.palette().background;
+        let inked = decoded(&png).pixels().filter(|pixel| pixel.0[..3] != background).count();
+        assert!(inked > 5000, "something is drawn");
+    }
+}
+
+#[test]
+fn without_a_run_the_full_cache_is_drawn_alone() {
+    let drawing = draw_eviction(&sinking(3), &[], &ViewOptions::default());
+    assert!(texts(&drawing).contains(&"Full cache"));
+    encode_png(&drawing, 1.0).unwrap();
 }

@@ -3,15 +3,17 @@
 use super::TerminalReporter;
 use super::analyze::{Finished, run_prompt, run_prompt_input};
 use super::arguments::{BosArg, DetectorArgs, ProfileArg, RunArgs};
+use super::cases::CaseArgs;
+use super::evict::simulate_cases;
 use super::output::{Report, print_summary};
 use super::render::{self, RenderArgs, ViewName};
-use crate::Result;
 use crate::analysis::DEFAULT_THRESHOLD;
 use crate::capture::PrefillOptions;
 use crate::engine::PromptInput;
 use crate::export::{ExportError, write_json};
 use crate::model::chat::ChatMessage;
 use crate::progress::{CancelToken, Reporter};
+use crate::{Error, Result};
 use clap::Args;
 use std::path::Path;
 
@@ -27,17 +29,30 @@ pub struct DrawArgs {
     pub run: RunArgs,
     #[command(flatten)]
     pub detector: DetectorArgs,
+    #[command(flatten)]
+    pub cases: CaseArgs,
 }
 
 pub(super) fn run(args: &DrawArgs, offline: bool, cancel: &CancelToken) -> Result<()> {
     // A wrong file name should not cost a model load.
     args.render.check()?;
+    let cases = args.cases.read()?;
+    let wants_cases = args.render.view == ViewName::Eviction;
+    if wants_cases == cases.is_empty() {
+        let why = if wants_cases { "needs" } else { "is the only view that takes" };
+        return Err(Error::Usage(format!("render eviction {why} --policy and --budget, or --cases")));
+    }
     let reporter = TerminalReporter::default();
     let finished =
         run_prompt(&args.run, offline, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
-    for line in render::run(&finished.prefilled.capture, &finished.analysis, &args.render)? {
-        reporter.notice(&line);
-    }
+    let capture = &finished.prefilled.capture;
+    let notices = if wants_cases {
+        let runs = simulate_cases(&finished, &args.cases, &cases, &reporter, cancel)?;
+        render::run_eviction(capture, &runs, &args.render)?
+    } else {
+        render::run(capture, &finished.analysis, &args.render)?
+    };
+    notices.iter().for_each(|line| reporter.notice(line));
     println!("{}", args.render.out.display());
     Ok(())
 }

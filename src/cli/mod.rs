@@ -3,6 +3,7 @@
 mod analyze;
 mod arguments;
 mod bench;
+mod cases;
 mod draw;
 mod evict;
 pub mod models;

@@ -3,6 +3,7 @@
 use crate::analysis::Analysis;
 use crate::capture::Capture;
 use crate::color::{ColorMap, ScaleKind};
+use crate::eviction::EvictionRun;
 use crate::export::{self, ExportError, ImageFormat, Theme, View, ViewOptions};
 use crate::progress::CancelToken;
 use clap::{Args, ValueEnum};
@@ -48,6 +49,8 @@ pub enum ViewName {
     Profile,
     /// Tokens coloured by attention mass
     Strip,
+    /// Perplexity under smaller caches, with --policy and --budget, or --cases
+    Eviction,
 }
 
 impl RenderArgs {
@@ -74,8 +77,9 @@ impl RenderArgs {
         ImageFormat::of(&self.out).map(|_| ())
     }
 
-    fn view(&self) -> View {
-        match self.view {
+    /// The view of a capture alone; `None` for the eviction view, which needs runs.
+    fn view(&self) -> Option<View> {
+        Some(match self.view {
             ViewName::Grid => View::Grid,
             // The parser asks for both; a caller that builds the arguments itself gets the first head.
             ViewName::Head => {
@@ -83,7 +87,8 @@ impl RenderArgs {
             }
             ViewName::Profile => View::Profile,
             ViewName::Strip => View::Strip,
-        }
+            ViewName::Eviction => return None,
+        })
     }
 
     fn options(&self) -> ViewOptions {
@@ -103,8 +108,22 @@ fn parse_scale(text: &str) -> Result<f32, String> {
 /// [`ExportError`]: an unknown format, a head that the model lacks, a file that can't be written.
 pub fn run(capture: &Capture, analysis: &Analysis, args: &RenderArgs) -> Result<Vec<String>, ExportError> {
     args.check()?;
-    let drawing = export::draw(args.view(), capture, analysis, &args.options(), &CancelToken::new())?;
+    let Some(view) = args.view() else { return run_eviction(capture, &[], args) };
+    let drawing = export::draw(view, capture, analysis, &args.options(), &CancelToken::new())?;
     export::write_image(&drawing, &args.out, args.scale)
+}
+
+/// Draws simulated runs over a capture and writes the file. Returns the same as [`run`].
+///
+/// # Errors
+/// [`ExportError`]: an unknown format, a file that can't be written.
+pub fn run_eviction(
+    capture: &Capture,
+    runs: &[EvictionRun],
+    args: &RenderArgs,
+) -> Result<Vec<String>, ExportError> {
+    args.check()?;
+    export::write_image(&export::draw_eviction(capture, runs, &args.options()), &args.out, args.scale)
 }
 
 #[cfg(test)]
@@ -128,7 +147,7 @@ mod tests {
         let args =
             parse("head --layer 3 --head 4 --theme dark --scale 1.5 --color sqrt --map cividis --out a.svg");
         let args = args.unwrap();
-        assert_eq!(args.view(), View::Head { layer: 3, head: 4 });
+        assert_eq!(args.view(), Some(View::Head { layer: 3, head: 4 }));
         let expected =
             ViewOptions { theme: Theme::Dark, color: ScaleKind::Sqrt, map: ColorMap::Cividis, scale: 1.5 };
         assert_eq!(args.options(), expected);

@@ -56,9 +56,30 @@ pub fn rolling_perplexity(nll_nats: &[f64], width: usize) -> Vec<f64> {
     rows.collect()
 }
 
+/// For each value the mean over the last `width`, itself included (fewer at the start).
+#[must_use]
+pub fn rolling_mean(values: &[f64], width: usize) -> Vec<f64> {
+    let width = width.max(1);
+    let mut sum = 0.0;
+    let means = values.iter().enumerate().map(|(i, value)| {
+        sum += value;
+        if i >= width {
+            sum -= values[i - width];
+        }
+        sum / width.min(i + 1) as f64
+    });
+    means.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mean_rolls() {
+        assert_eq!(rolling_mean(&[1.0, 3.0, 5.0, 1.0], 2), [1.0, 2.0, 4.0, 3.0]);
+        assert_eq!(rolling_mean(&[2.0, 4.0], 0), [2.0, 4.0], "a width of 0 means 1");
+    }
 
     #[test]
     fn rolling_perplexity_is_the_exponential_of_the_mean() {

@@ -8,12 +8,13 @@ mod attending;
 mod case;
 mod curve;
 mod history;
+mod names;
 mod policy;
 mod schedule;
 mod simulate;
 
 pub use case::{CaseError, EvictionCase, PinChoice, Pins, PolicyName, Positions, read_cases};
-pub use curve::{Curve, perplexity, rolling_perplexity};
+pub use curve::{Curve, perplexity, rolling_mean, rolling_perplexity};
 pub use history::{Kept, Retention};
 pub use policy::{AttentionPolicy, ScoreBoard, Victim};
 pub use schedule::Schedule;

@@ -142,6 +142,15 @@ pub enum Item {
         /// Whether it is dashed.
         dashed: bool,
     },
+    /// A line through many points.
+    Curve {
+        /// The points, in points.
+        points: Vec<(f32, f32)>,
+        /// Colour.
+        color: Rgb,
+        /// Stroke width in points.
+        width: f32,
+    },
     /// A line of text.
     Text(Label),
     /// A heatmap.

@@ -18,7 +18,7 @@ pub use numbers::{write_json, write_tensors};
 pub use png::{MAX_SIDE_PX, encode as encode_png};
 pub use svg::document as svg_document;
 pub use theme::{Palette, Rgb, Theme, ink_on};
-pub use views::{View, ViewOptions, draw};
+pub use views::{View, ViewOptions, draw, draw_eviction};
 
 /// Why a result could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -67,6 +67,17 @@ fn append_vector(document: &mut Document, item: &Item, embolden: bool) {
                 .set("stroke-width", *width);
             document.append(if *dashed { line.set("stroke-dasharray", "5 3") } else { line });
         }
+        Item::Curve { points, color, width } => {
+            let points: Vec<String> =
+                points.iter().map(|(x, y)| format!("{},{}", rounded(*x), rounded(*y))).collect();
+            let curve = element::Polyline::new()
+                .set("points", points.join(" "))
+                .set("fill", "none")
+                .set("stroke", hex(*color))
+                .set("stroke-width", *width)
+                .set("stroke-linejoin", "round");
+            document.append(curve);
+        }
         Item::Text(label) => {
             let mut text = text(label);
             if embolden && label.face == Face::Sans {

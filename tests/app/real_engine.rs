@@ -4,10 +4,13 @@ use crate::stage::builder;
 use crate::support::Answering;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
+use sinkscope::app::eviction::EvictionCommand;
 use sinkscope::app::prompt::PromptKind;
 use sinkscope::app::settings::Settings;
+use sinkscope::app::view::Tab;
 use sinkscope::app::{App, AppState, Command, Picked, Services};
 use sinkscope::engine::Engine;
+use sinkscope::eviction::PinChoice;
 use sinkscope::model::source::ModelRef;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -80,4 +83,32 @@ fn a_folder_without_a_model_says_what_is_missing_and_the_window_lives_on() {
         .state_mut()
         .handle(Command::OpenModel(ModelRef::Path("tests/fixtures/tiny/llama".into())));
     step_until(&mut harness, "a run after a failure", |state| state.run.is_some());
+}
+
+#[test]
+fn evicting_a_small_cache_draws_its_exact_curve() {
+    let mut harness = window_on(Path::new("tests/fixtures/tiny/llama"));
+    step_until(&mut harness, "a run", |state| state.run.is_some());
+    let state = harness.state_mut().state_mut();
+    state.handle(Command::Eviction(EvictionCommand::SetPins(PinChoice::First(1))));
+    state.handle(Command::Eviction(EvictionCommand::SetBudget { budget: 8, sliding: false }));
+    state.handle(Command::ShowTab(Tab::Eviction));
+    step_until(&mut harness, "both curves", |state| {
+        state.eviction.live_runs().filter(|run| run.finished.is_some()).count() == 2
+    });
+    let state = harness.state().state();
+    assert!(state.job.is_none() && state.toasts.is_empty());
+    let full = &state.eviction.full_nll_nats;
+    for run in state.eviction.live_runs() {
+        assert_eq!(run.nll_nats.len(), full.len());
+        assert_eq!(run.nll_nats[..9], full[..9], "rows 0…budget equal the full cache's");
+        assert!(run.nll_nats[9..].iter().zip(&full[9..]).any(|(ours, full)| (ours - full).abs() > 1e-4));
+    }
+    let [window, pinned]: [_; 2] =
+        state.eviction.live_runs().collect::<Vec<_>>().try_into().ok().expect("two");
+    assert_ne!(window.nll_nats, pinned.nll_nats);
+    let retention = &pinned.finished.as_ref().expect("finished").retention;
+    assert_eq!(retention.share_after(12).iter().filter(|share| **share > 0.0).count(), 8);
+    assert!(retention.share_after(12)[0] > 0.0, "the pin is held");
+    harness.get_by_label_contains("with a window of 8");
 }

@@ -38,3 +38,23 @@ fn sinks_dark() {
 fn sinks_light() {
     snapshot("sinks_light", egui::Theme::Light, |stage| stage.click("Sinks"));
 }
+
+fn eviction_snapshot(name: &str, theme: egui::Theme) {
+    let mut stage = crate::eviction::opened(theme);
+    crate::eviction::finish(&mut stage);
+    stage.harness.remove_cursor();
+    stage.settle();
+    let clock = stage.harness.get_by_label_contains("analysis ").rect();
+    stage.harness.mask(clock.expand2(egui::vec2(60.0, 2.0)));
+    stage.harness.snapshot(name);
+}
+
+#[test]
+fn eviction_dark() {
+    eviction_snapshot("eviction_dark", egui::Theme::Dark);
+}
+
+#[test]
+fn eviction_light() {
+    eviction_snapshot("eviction_light", egui::Theme::Light);
+}

@@ -84,34 +84,6 @@ pub fn next_budget(budget: usize, up: bool, n: usize) -> usize {
     next.unwrap_or(budget).min(n.max(1))
 }
 
-/// A policy as the window writes it.
-#[must_use]
-pub(in crate::app) fn policy_name(policy: PolicyName) -> &'static str {
-    match policy {
-        PolicyName::Full => "Full cache",
-        PolicyName::Fifo => "Window",
-        PolicyName::Random => "Random",
-        PolicyName::H2o => "H2O",
-        PolicyName::Tova => "TOVA",
-        PolicyName::Lowest => "Lowest",
-    }
-}
-
-/// Pins as the window writes them; `count` is how many positions they name.
-#[must_use]
-pub(in crate::app) fn pins_name(pins: &PinChoice, count: usize) -> String {
-    match pins {
-        PinChoice::None => "no pins".to_owned(),
-        PinChoice::Bos => "BOS pinned".to_owned(),
-        PinChoice::First(1) => "first token pinned".to_owned(),
-        PinChoice::First(first) => format!("first {first} pinned"),
-        PinChoice::Detected if count == 1 => "1 detected sink pinned".to_owned(),
-        PinChoice::Detected => format!("{count} detected sinks pinned"),
-        PinChoice::DetectedPrefix(prefix) => format!("{count} sinks of the first {prefix} pinned"),
-        PinChoice::Tokens(_) => format!("{count} picked pinned"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -159,8 +159,11 @@ impl AppState {
         let cases = keys.iter().map(|key| key.case.clone()).collect();
         let id = self.engine.submit(Job::Evict { capture, cases, detector });
         self.eviction.stopped = false;
-        self.eviction.job = Some(EvictionJob::new(id, purpose, keys, tokens));
-        self.job = Some(RunningJob::new(id, false));
+        let job = EvictionJob::new(id, purpose, keys, tokens);
+        let mut running = RunningJob::new(id, false);
+        running.note(job.progress());
+        self.eviction.job = Some(job);
+        self.job = Some(running);
     }
 
     /// What the engine says of this view's job.

@@ -58,10 +58,7 @@ impl EvictionJob {
             |keys: &[RunKey]| -> usize { keys.iter().map(|key| key.rows_to_compute(self.tokens)).sum() };
         let stage = match self.purpose {
             Purpose::Curves => "Eviction".to_owned(),
-            Purpose::Sweep => {
-                let current = (self.done + 1).min(self.keys.len());
-                format!("Sweep · run {current} of {}", self.keys.len())
-            }
+            Purpose::Sweep => "Budget sweep".to_owned(),
         };
         Progress {
             stage,

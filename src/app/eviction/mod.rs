@@ -11,7 +11,6 @@ mod series;
 mod sweep;
 
 pub use choices::{BUDGET_STEPS, Choices, next_budget};
-pub(in crate::app) use choices::{pins_name, policy_name};
 pub use handle::EvictionCommand;
 pub use job::{EvictionJob, Purpose};
 pub use runs::{MOST_RUNS, RunKey, ShownRun};

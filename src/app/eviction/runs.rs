@@ -1,8 +1,7 @@
 //! One run on show: what identifies it, what is computed of it so far, what is drawn.
 
 use super::Series;
-use super::choices::{pins_name, policy_name};
-use crate::eviction::{EvictionCase, EvictionRun, PinChoice, PolicyName, Positions, SimulationPoint};
+use crate::eviction::{EvictionCase, EvictionRun, PinChoice, SimulationPoint};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -31,24 +30,7 @@ impl RunKey {
     /// The run's name, for example "Window 128 · BOS pinned".
     #[must_use]
     pub fn name(&self) -> String {
-        let case = &self.case;
-        let mut name = policy_name(case.policy).to_owned();
-        if let Some(budget) = case.budget {
-            name.push_str(&format!(" {budget}"));
-        }
-        if case.pins != PinChoice::None {
-            name.push_str(&format!(" · {}", pins_name(&case.pins, self.pins.len())));
-        }
-        if case.positions == Positions::Slot {
-            name.push_str(" · slots");
-        }
-        if let Some(recent) = case.recent {
-            name.push_str(&format!(" · recent {recent}"));
-        }
-        if case.policy == PolicyName::Random {
-            name.push_str(&format!(" · seed {}", case.seed));
-        }
-        name
+        self.case.title(self.pins.len())
     }
 
     /// Scored rows that have to be computed in a text of `n` tokens: those that the full cache does not share.
@@ -124,15 +106,6 @@ mod tests {
     fn key(pins: PinChoice, positions: &[usize]) -> RunKey {
         let case = EvictionCase::fifo(128, pins);
         RunKey { case, pins: positions.iter().copied().collect(), scored_from: 0 }
-    }
-
-    #[test]
-    fn a_name_says_what_is_not_the_default() {
-        assert_eq!(key(PinChoice::None, &[]).name(), "Window 128");
-        assert_eq!(key(PinChoice::Bos, &[0]).name(), "Window 128 · BOS pinned");
-        let mut slots = key(PinChoice::First(4), &[0, 1, 2, 3]);
-        slots.case.positions = Positions::Slot;
-        assert_eq!(slots.name(), "Window 128 · first 4 pinned · slots");
     }
 
     #[test]

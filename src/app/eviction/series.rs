@@ -1,6 +1,6 @@
 //! From NLLs to the points that are drawn. Row `i` scores token `i + 1` and is drawn there.
 
-use crate::eviction::rolling_perplexity;
+use crate::eviction::{rolling_mean, rolling_perplexity};
 use egui_plot::PlotPoint;
 
 /// The curves of one run.
@@ -56,20 +56,6 @@ fn at(points: &[PlotPoint], token: usize) -> Option<f64> {
     points.get(token.checked_sub(first)?).map(|point| point.y)
 }
 
-/// For each value the mean over the last `width`, itself included.
-fn rolling_mean(values: &[f64], width: usize) -> Vec<f64> {
-    let width = width.max(1);
-    let mut sum = 0.0;
-    let means = values.iter().enumerate().map(|(i, value)| {
-        sum += value;
-        if i >= width {
-            sum -= values[i - width];
-        }
-        sum / width.min(i + 1) as f64
-    });
-    means.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,11 +73,5 @@ mod tests {
         let first = series.rolling_log10.first().map(|point| point.x);
         assert_eq!(first, Some(2.0), "the curve leaves the full cache's from their last common row");
         assert!((series.perplexity_at(4).expect("a row") - 3_f64.exp()).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_mean_rolls() {
-        assert_eq!(rolling_mean(&[1.0, 3.0, 5.0, 1.0], 2), [1.0, 2.0, 4.0, 3.0]);
-        assert_eq!(rolling_mean(&[2.0, 4.0], 0), [2.0, 4.0], "a width of 0 means 1");
     }
 }

@@ -1,9 +1,12 @@
-//! The four views as drawings: pure functions of a capture and its analysis.
+//! The views as drawings: pure functions of a capture and what was derived from it.
 
+mod eviction;
 mod grid;
 mod head;
 mod profile;
 mod strip;
+
+pub use eviction::draw_eviction;
 
 use super::ExportError;
 use super::drawing::Drawing;

@@ -19,10 +19,11 @@ pub(super) fn of_slot(slot: usize, palette: Palette) -> Color32 {
 
 /// The line style of a slot.
 pub(super) fn style_of_slot(slot: usize) -> LineStyle {
-    match slot % 4 {
-        0 | 1 => LineStyle::Solid,
-        2 => LineStyle::dashed_dense(),
-        _ => LineStyle::dotted_dense(),
+    match slot / 2 % 4 {
+        0 => LineStyle::Solid,
+        1 => LineStyle::Dashed { length: 12.0 },
+        2 => LineStyle::Dashed { length: 6.0 },
+        _ => LineStyle::Dashed { length: 3.0 },
     }
 }
 

@@ -7,8 +7,17 @@ use crate::app::eviction::{EvictionCommand, ShownRun};
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::eviction::Curve;
-use crate::widgets::controls;
-use egui::{Color32, Frame, Margin, RichText, Sense, Stroke, Ui, vec2};
+use egui::{
+    Align2, Color32, FontId, Galley, Rect, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, pos2, vec2,
+};
+use std::sync::Arc;
+
+/// Height of a chip, in points.
+const HEIGHT: f32 = 20.0;
+/// Room left and right inside a chip.
+const MARGIN: f32 = 6.0;
+/// Room of the letter, with its distance to the name.
+const BADGE_ROOM: f32 = 19.0;
 
 /// Draws the list as a row of chips that wraps.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
@@ -22,58 +31,73 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     });
 }
 
-fn framed<R>(ui: &mut Ui, stroke: Color32, add: impl FnOnce(&mut Ui) -> R) -> R {
+/// Places of a chip's parts.
+struct Chip {
+    badge: Rect,
+    name: Rect,
+    remove: Rect,
+}
+
+/// Allocates a chip for a name, so that the row can wrap before it, and draws its frame.
+fn frame(ui: &mut Ui, name: Arc<Galley>, color: Color32, stroke: Color32, removable: bool) -> Chip {
     let palette = Palette::of(ui);
-    let frame = Frame::new()
-        .fill(palette.panel)
-        .stroke(Stroke::new(1.0, stroke))
-        .corner_radius(5)
-        .inner_margin(Margin::symmetric(5, 2));
-    frame
-        .show(ui, |ui| {
-            ui.horizontal(|ui| {
-                ui.spacing_mut().item_spacing.x = 5.0;
-                ui.set_height(16.0);
-                add(ui)
-            })
-            .inner
-        })
-        .inner
+    let button = if removable { HEIGHT - 6.0 } else { 0.0 };
+    let width = MARGIN + BADGE_ROOM + name.size().x + MARGIN + button;
+    let (rect, _) = ui.allocate_exact_size(vec2(width, HEIGHT), Sense::hover());
+    ui.painter().rect(rect, 5.0, palette.panel, Stroke::new(1.0, stroke), StrokeKind::Inside);
+    let at = pos2(rect.left() + MARGIN + BADGE_ROOM, rect.center().y - name.size().y / 2.0);
+    let name_rect = Rect::from_min_size(at, name.size());
+    ui.painter().galley(at, name, color);
+    let badge = Rect::from_center_size(pos2(rect.left() + MARGIN + 7.0, rect.center().y), Vec2::splat(16.0));
+    let remove = Rect::from_min_max(pos2(rect.right() - button - 2.0, rect.top()), rect.right_bottom());
+    Chip { badge, name: name_rect, remove }
 }
 
 fn full_chip(ui: &mut Ui, palette: Palette) {
-    framed(ui, palette.line, |ui| {
-        let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());
-        ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(2.0, palette.text));
-        ui.label(RichText::new("Full cache").size(12.0)).on_hover_text("Nothing is evicted; always drawn");
-    });
+    let font = FontId::proportional(12.0);
+    let name = ui.painter().layout_no_wrap("Full cache".to_owned(), font, palette.text);
+    let chip = frame(ui, name, palette.text, palette.line, false);
+    let line = chip.badge.shrink(1.0);
+    ui.painter().hline(line.x_range(), line.center().y, Stroke::new(2.0, palette.text));
+    let response = ui.interact(chip.name, ui.scope_id().with("full"), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, "Full cache"));
+    response.on_hover_text("Nothing is evicted; always drawn");
 }
 
 fn chip(ui: &mut Ui, state: &AppState, run: &ShownRun, palette: Palette, commands: &mut Vec<Command>) {
     let color = colors::of_slot(run.slot, palette);
     let live = state.eviction.is_live(run);
-    let name = run.key.name();
-    framed(ui, if live { color } else { palette.line }, |ui| {
-        let (rect, badge) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::click());
-        let paint = if run.shown { color } else { palette.line };
-        colors::badge(ui.painter(), rect.center(), run.letter(), paint, palette);
-        let verb = if run.shown { "Hide" } else { "Show" };
-        controls::name(&badge, &format!("{verb} run {}", run.letter()));
-        if badge.on_hover_text(format!("{verb} its curves")).clicked() {
-            commands.push(Command::Eviction(EvictionCommand::Show(run.slot, !run.shown)));
-        }
-        let text = RichText::new(&name).size(12.0);
-        let text = if live { text.strong() } else { text.color(palette.weak) };
-        ui.label(text).on_hover_text(details(state, run));
-        if !live {
-            let remove = ui.add(egui::Button::new("×").frame(false).small());
-            let tip = format!("Remove run {}", run.letter());
-            controls::name(&remove, &tip);
-            if remove.on_hover_text(tip.as_str()).clicked() {
-                commands.push(Command::Eviction(EvictionCommand::Remove(run.slot)));
-            }
-        }
-    });
+    let (text, stroke) = if live { (palette.text, color) } else { (palette.weak, palette.line) };
+    let title = run.key.name();
+    let name = ui.painter().layout_no_wrap(title.clone(), FontId::proportional(12.0), text);
+    let chip = frame(ui, name, text, stroke, !live);
+    let part = |rect: Rect, part: &str, label: &str, sense: Sense| {
+        let response = ui.interact(rect, ui.scope_id().with((part, run.slot)), sense);
+        let role = if sense.senses_click() { egui::Role::Button } else { egui::Role::Label };
+        response.widget_info(|| WidgetInfo::labeled(role, true, label));
+        response
+    };
+    part(chip.name, "name", &title, Sense::hover()).on_hover_text(details(state, run));
+    let verb = if run.shown { "Hide" } else { "Show" };
+    let label = format!("{verb} run {}", run.letter());
+    let toggle =
+        part(chip.badge, "badge", &label, Sense::click()).on_hover_text(format!("{verb} its curves"));
+    let paint = if run.shown { color } else { palette.line };
+    colors::badge(ui.painter(), chip.badge.center(), run.letter(), paint, palette);
+    if toggle.clicked() {
+        commands.push(Command::Eviction(EvictionCommand::Show(run.slot, !run.shown)));
+    }
+    if live {
+        return;
+    }
+    let label = format!("Remove run {}", run.letter());
+    let remove = part(chip.remove, "remove", &label, Sense::click()).on_hover_text(label.as_str());
+    let ink = if remove.hovered() { palette.text } else { palette.weak };
+    let font = FontId::proportional(12.0);
+    ui.painter().text(chip.remove.center(), Align2::CENTER_CENTER, "×", font, ink);
+    if remove.clicked() {
+        commands.push(Command::Eviction(EvictionCommand::Remove(run.slot)));
+    }
 }
 
 /// A run's own numbers, over the rows that its own cache changes.

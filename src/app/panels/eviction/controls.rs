@@ -13,24 +13,43 @@ use egui::{Align, DragValue, Layout, RichText, Slider, Ui};
 /// Tokens that the honest detector looks at when nothing else is chosen.
 const PREFIX_TOKENS: usize = 256;
 
-/// Draws two rows of controls.
+/// Below this width the controls take four rows instead of two, in points.
+const NARROW: f32 = 740.0;
+
+/// Draws the controls.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
     let choices = &state.eviction.choices;
+    let narrow = ui.available_width() < NARROW;
     ui.horizontal(|ui| {
         policy(ui, choices, commands);
-        ui.separator();
-        positions(ui, choices, commands);
-        if choices.has_recent() {
+        if !narrow {
             ui.separator();
-            recent(ui, choices, commands);
+            positions_and_recent(ui, choices, commands);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| mode(ui, state, commands));
     });
+    if narrow {
+        ui.horizontal(|ui| positions_and_recent(ui, choices, commands));
+    }
+    let room_for_others = if narrow { 270.0 } else { 500.0 };
     ui.horizontal(|ui| {
-        budget(ui, choices, run, commands);
-        ui.separator();
-        pins(ui, state, run, commands);
+        budget(ui, choices, run, room_for_others, commands);
+        if !narrow {
+            ui.separator();
+            pins(ui, state, run, commands);
+        }
     });
+    if narrow {
+        ui.horizontal(|ui| pins(ui, state, run, commands));
+    }
+}
+
+fn positions_and_recent(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
+    positions(ui, choices, commands);
+    if choices.has_recent() {
+        ui.separator();
+        recent(ui, choices, commands);
+    }
 }
 
 fn push(commands: &mut Vec<Command>, command: EvictionCommand) {
@@ -60,7 +79,7 @@ fn policy(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
 
 fn positions(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
     let modes = [
-        (Positions::Original, "Text positions", "Keys keep their positions in the text"),
+        (Positions::Original, "Original", "Keys keep their positions in the text"),
         (Positions::Slot, "Slots", "Keys count their slots in the cache, gaps close up (StreamingLLM)"),
     ];
     if let Some(positions) = segmented(ui, choices.positions, &modes) {
@@ -92,7 +111,7 @@ fn recent(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
 fn mode(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     // Right to left: the last comes first.
     let modes = [
-        (Mode::Sweep, "Budget sweep", "Perplexity against budget"),
+        (Mode::Sweep, "Sweep", "Perplexity against budget"),
         (Mode::Curves, "Curves", "Perplexity along the text"),
     ];
     if let Some(mode) = segmented(ui, state.eviction.mode, &modes) {
@@ -100,7 +119,7 @@ fn mode(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     }
 }
 
-fn budget(ui: &mut Ui, choices: &Choices, run: &Run, commands: &mut Vec<Command>) {
+fn budget(ui: &mut Ui, choices: &Choices, run: &Run, room_for_others: f32, commands: &mut Vec<Command>) {
     let n = run.capture.len().max(1);
     let weak = Palette::of(ui).weak;
     let caption = ui.label(RichText::new("Budget").color(weak));
@@ -116,7 +135,7 @@ fn budget(ui: &mut Ui, choices: &Choices, run: &Run, commands: &mut Vec<Command>
     if let Some(budget) = step(ui, "−", false, "Smaller budget") {
         set(budget, false);
     }
-    ui.spacing_mut().slider_width = (ui.available_width() - 420.0).clamp(90.0, 260.0);
+    ui.spacing_mut().slider_width = (ui.available_width() - room_for_others + 90.0).clamp(90.0, 260.0);
     let mut budget = choices.budget.min(n);
     let slider = ui
         .add(Slider::new(&mut budget, 1..=n).logarithmic(true).show_value(false).trailing_fill(true))

@@ -5,7 +5,7 @@ use crate::app::eviction::{EvictionState, ShownRun};
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
-use crate::eviction::PinChoice;
+use crate::eviction::{PinChoice, PolicyName};
 use egui::text::{LayoutJob, TextFormat};
 use egui::{Color32, FontFamily, FontId, Ui};
 
@@ -68,15 +68,12 @@ fn sentence(view: &EvictionState, n: usize, palette: Palette) -> Vec<(String, Co
 }
 
 fn clause(run: &ShownRun, first: bool) -> String {
-    let pinned = crate::app::eviction::pins_name(&run.key.case.pins, run.key.pins.len());
-    let what = |budget: usize| {
-        let policy = crate::app::eviction::policy_name(run.key.case.policy);
-        match run.key.case.policy {
-            crate::eviction::PolicyName::Fifo => format!("a window of {budget}"),
-            crate::eviction::PolicyName::Random => format!("{budget} random keys"),
-            crate::eviction::PolicyName::Lowest => format!("lowest-attention eviction at {budget}"),
-            _ => format!("{policy} at {budget}"),
-        }
+    let pinned = run.key.case.pins.title(run.key.pins.len());
+    let what = |budget: usize| match run.key.case.policy {
+        PolicyName::Fifo => format!("a window of {budget}"),
+        PolicyName::Random => format!("{budget} random keys"),
+        PolicyName::Lowest => format!("lowest-attention eviction at {budget}"),
+        policy => format!("{} at {budget}", policy.title()),
     };
     match (&run.key.case.pins, first) {
         (PinChoice::None, _) => format!("with {}", what(run.key.case.budget.unwrap_or_default())),

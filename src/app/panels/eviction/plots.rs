@@ -6,14 +6,14 @@ use crate::app::eviction::{EvictionCommand, ShownRun};
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
-use egui::{Align2, Color32, FontId, Response, Ui, Vec2b, pos2, vec2};
+use egui::{Color32, FontId, Response, Ui, Vec2b, pos2, vec2};
 use egui_plot::{
     AxisHints, GridMark, HLine, HPlacement, Line, LineStyle, Plot, PlotPoint, PlotPoints, PlotTransform,
     Points, VLine,
 };
 
 /// Width of the room left of all three plots.
-pub(super) const LEFT: f32 = 46.0;
+pub(super) const LEFT: f32 = 54.0;
 /// Height of the axis below the last plot.
 const AXIS: f32 = 20.0;
 
@@ -127,7 +127,6 @@ fn perplexity_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Re
         });
     let over = Over { ui, transform: &response.transform, palette };
     over.title("Rolling perplexity", "log scale");
-    over.fill_label(state);
     over.letters(&shown, |run| run.series.rolling_log10.last().copied());
     named(&response.response, "Rolling perplexity plot", &curves_in_words(state));
     (response.response, response.transform)
@@ -150,9 +149,11 @@ fn delta_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Respons
             for run in &shown {
                 let (color, width) = pen(state, run, palette);
                 let clamped = |point: &PlotPoint| [point.x, point.y.clamp(low, high)];
-                let dots: Vec<[f64; 2]> = run.series.delta_nats.iter().map(clamped).collect();
-                let dots = Points::new("tokens", dots).radius(1.1).color(color.gamma_multiply(0.45));
-                plot.points(dots.allow_hover(false));
+                if state.eviction.is_live(run) {
+                    let dots: Vec<[f64; 2]> = run.series.delta_nats.iter().map(clamped).collect();
+                    let dots = Points::new("tokens", dots).radius(1.1).color(color.gamma_multiply(0.45));
+                    plot.points(dots.allow_hover(false));
+                }
                 let mean: Vec<[f64; 2]> = run.series.mean_delta_nats.iter().map(clamped).collect();
                 let line = Line::new("mean", mean).color(color).width(width);
                 plot.line(line.style(colors::style_of_slot(run.slot)).allow_hover(false));
@@ -160,6 +161,7 @@ fn delta_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Respons
         });
     let over = Over { ui, transform: &response.transform, palette };
     over.title("ΔNLL against the full cache", "dots: each token · line: rolling mean");
+    over.fill_label(state);
     over.letters(&shown, |run| {
         let last = run.series.mean_delta_nats.last()?;
         Some(PlotPoint::new(last.x, last.y.clamp(low, high)))
@@ -218,7 +220,7 @@ fn delta_range(shown: &[&ShownRun]) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
     let at =
         |share: f64| values.get(((values.len() as f64 - 1.0) * share).round().max(0.0) as usize).copied();
-    let (low, high) = (at(0.005).unwrap_or(-1.0).min(-0.5), at(0.995).unwrap_or(1.0).max(0.5));
+    let (low, high) = (at(0.02).unwrap_or(-1.0).min(-0.5), at(0.98).unwrap_or(1.0).max(0.5));
     (low - 0.04 * (high - low), high + 0.2 * (high - low))
 }
 
@@ -268,7 +270,7 @@ impl Over<'_> {
         painter.galley(beside, note, self.palette.weak);
     }
 
-    /// What the dashed line means.
+    /// What the dashed line means, left of it where there is room: no run differs there.
     fn fill_label(&self, state: &AppState) {
         let Some(main) = state.eviction.main_run() else { return };
         let rows = state.eviction.full_nll_nats.len();
@@ -278,10 +280,18 @@ impl Over<'_> {
         }
         let frame = *self.transform.frame();
         let x = self.transform.position_from_point(&PlotPoint::new(first as f64 + 0.5, 0.0)).x;
-        let text = format!("cache full · {} keys", main.key.case.budget.unwrap_or(first));
-        let at = pos2(x + 4.0, frame.bottom() - 3.0);
         let painter = self.ui.painter_at(frame);
-        painter.text(at, Align2::LEFT_BOTTOM, text, FontId::proportional(10.5), self.palette.weak);
+        let budget = main.key.case.budget.unwrap_or(first);
+        let fits = |text: String| {
+            let galley = painter.layout_no_wrap(text, FontId::proportional(10.5), self.palette.weak);
+            (x - galley.size().x - 4.0 > frame.left()).then_some(galley)
+        };
+        // A shorter one where the cache fills early.
+        let galley = fits(format!("cache full · {budget} keys")).or_else(|| fits("cache full".to_owned()));
+        if let Some(galley) = galley {
+            let at = pos2(x - galley.size().x - 4.0, frame.bottom() - galley.size().y - 3.0);
+            painter.galley(at, galley, self.palette.weak);
+        }
     }
 
     /// Each run's letter at the end of its curve, moved apart where they would cover each other.
@@ -293,21 +303,31 @@ impl Over<'_> {
             .filter(|(at, _)| frame.x_range().contains(at.x))
             .collect();
         places.sort_by(|a, b| a.0.y.total_cmp(&b.0.y));
-        let mut free_from = frame.top();
-        for (at, run) in places {
-            let y = at.y.max(free_from).min(frame.bottom());
-            free_from = y + colors::BADGE + 1.0;
+        let wanted: Vec<f32> = places.iter().map(|(at, _)| at.y).collect();
+        let painter = self.ui.painter_at(*self.transform.frame());
+        for ((at, run), y) in places.iter().zip(spread(&wanted, frame.y_range(), colors::BADGE + 1.0)) {
             let center = pos2((at.x + colors::BADGE).min(frame.right()), y);
             let color = colors::of_slot(run.slot, self.palette);
-            colors::badge(
-                &self.ui.painter_at(*self.transform.frame()),
-                center,
-                run.letter(),
-                color,
-                self.palette,
-            );
+            colors::badge(&painter, center, run.letter(), color, self.palette);
         }
     }
+}
+
+/// Ascending places moved apart to the least distance, within a range as far as they fit.
+fn spread(wanted: &[f32], range: egui::Rangef, distance: f32) -> Vec<f32> {
+    let mut free_from = range.min;
+    let mut places: Vec<f32> = Vec::with_capacity(wanted.len());
+    for y in wanted {
+        let y = y.max(free_from);
+        free_from = y + distance;
+        places.push(y);
+    }
+    let mut free_to = range.max;
+    for y in places.iter_mut().rev() {
+        *y = y.min(free_to);
+        free_to = *y - distance;
+    }
+    places
 }
 
 /// What a reader of the screen is told of the curves.
@@ -340,6 +360,13 @@ mod tests {
         assert_eq!(texts(log_marks((0.95, 2.4))), [10.0, 20.0, 50.0, 100.0, 200.0]);
         let marks: Vec<f64> = linear_marks(-0.7, 1.3).iter().map(|mark| mark.value).collect();
         assert_eq!(marks, [-0.5, 0.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn letters_move_apart_and_stay_inside() {
+        let range = egui::Rangef::new(0.0, 100.0);
+        assert_eq!(spread(&[10.0, 12.0, 98.0, 99.0], range, 14.0), [10.0, 24.0, 86.0, 100.0]);
+        assert_eq!(spread(&[], range, 14.0), Vec::<f32>::new());
     }
 
     #[test]

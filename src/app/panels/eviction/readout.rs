@@ -25,11 +25,10 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
             width(ui, state, palette, commands);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 let mut job = LayoutJob::default();
-                job.wrap = egui::text::TextWrapping::truncate_at_width(ui.available_width());
                 for (text, color) in parts(state, run, palette) {
                     job.append(&text, 0.0, TextFormat::simple(FontId::monospace(11.5), color));
                 }
-                ui.label(job);
+                ui.add(egui::Label::new(job).truncate());
             });
         });
     });
@@ -64,7 +63,9 @@ fn parts(state: &AppState, run: &Run, palette: Palette) -> Vec<(String, Color32)
     let Some(full) = view.full_nll_nats.get(row) else { return parts };
     let rolling = view.full.perplexity_at(token).map_or_else(|| "–".to_owned(), number);
     parts.push((format!("  full PPL {rolling} NLL {full:.2}"), palette.text));
-    for run in view.runs.iter().filter(|run| run.shown) {
+    // What the controls ask for comes first: a long line is cut at its end.
+    let others = view.runs.iter().filter(|run| !view.is_live(run));
+    for run in view.live_runs().chain(others).filter(|run| run.shown) {
         let color = colors::of_slot(run.slot, palette);
         let values = match (run.series.perplexity_at(token), run.series.delta_at(token)) {
             (Some(perplexity), Some(delta)) => {

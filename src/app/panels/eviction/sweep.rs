@@ -31,12 +31,11 @@ fn header(
     let left = state.eviction.keys_to_sweep(run.capture.len()).len();
     ui.horizontal(|ui| {
         ui.set_height(22.0);
-        let running = state.eviction_job().is_some_and(|job| job.purpose == Purpose::Sweep);
-        if running {
-            // Progress and time left stand in the top bar, as for every job.
+        let sweeping = state.eviction_job().filter(|job| job.purpose == Purpose::Sweep);
+        if let Some(job) = sweeping {
             let line = state.job.as_ref().map(|job| job.line()).unwrap_or_default();
-            ui.spinner();
-            ui.label(RichText::new(line).size(12.0));
+            let (current, all) = ((job.done + 1).min(job.keys.len()), job.keys.len());
+            ui.label(RichText::new(format!("Run {current} of {all} · {line}")).size(12.0));
             if ui.small_button("Stop").on_hover_text("Stop the sweep; what is computed stays (Esc)").clicked()
             {
                 commands.push(Command::Cancel);
