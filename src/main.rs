@@ -7,13 +7,10 @@ use sinkscope::progress::CancelToken;
 use sinkscope::{Error, app};
 use std::process::ExitCode;
 
-// The default allocator gives large tensors back to the system after each layer and page-faults
-// them in again for the next: a quarter of a long prefill.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let result = match arguments.command {
         Some(command) => cli::run(command, arguments.offline, &CancelToken::new()),
         None => open_window(&arguments.model, arguments.offline),

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Rows that the projections and the MLP take at a time.
-const CHUNK_ROWS: usize = 256;
+const CHUNK_ROWS: usize = 512;
 /// Rows of logits that exist at a time: the LM head's output is the widest tensor of a small model.
 const LOGIT_ROWS: usize = 128;
 
