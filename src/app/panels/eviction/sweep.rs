@@ -6,6 +6,7 @@ use super::plots::{Over, named, y_axis};
 use crate::app::command::Command;
 use crate::app::eviction::{BUDGET_STEPS, EvictionCommand, Mode, Purpose, ShownRun, SweepPoint};
 use crate::app::run::Run;
+use crate::app::running::RunningJob;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use egui::{RichText, Ui, Vec2b, vec2};
@@ -33,7 +34,7 @@ fn header(
         ui.set_height(22.0);
         let sweeping = state.eviction_job().filter(|job| job.purpose == Purpose::Sweep);
         if let Some(job) = sweeping {
-            let line = state.job.as_ref().map(|job| job.line()).unwrap_or_default();
+            let line = state.job.as_ref().map(RunningJob::line).unwrap_or_default();
             let (current, all) = ((job.done + 1).min(job.keys.len()), job.keys.len());
             ui.label(RichText::new(format!("Run {current} of {all} · {line}")).size(12.0));
             if ui.small_button("Stop").on_hover_text("Stop the sweep; what is computed stays (Esc)").clicked()
