@@ -51,7 +51,7 @@ fn notices(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>
     }
     let n = run.capture.len();
     if n < view.choices.budget + FEW_ROWS {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
             sign(ui, Sign::Info, palette.accent);
             let line = format!("{n} tokens are few for a budget of {}:", view.choices.budget);
             ui.label(RichText::new(line).size(12.0));
@@ -64,7 +64,7 @@ fn notices(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>
         });
     }
     if let Some(problem) = &view.problem {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
             sign(ui, Sign::Warning, palette.error);
             ui.label(RichText::new(in_words(problem)).size(12.0).color(palette.error));
             if *problem == CaseError::NoBos {
@@ -73,7 +73,7 @@ fn notices(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>
         });
     }
     if view.stopped && state.job.is_none() {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
             sign(ui, Sign::Info, palette.accent);
             ui.label(RichText::new("Stopped: the curves end where they were.").size(12.0));
             if ui.small_button("Run again").on_hover_text("Compute the rest").clicked() {

@@ -63,8 +63,9 @@ fn plot(ui: &mut Ui, state: &AppState, curves: &[(&ShownRun, Vec<SweepPoint>)], 
     let values = curves.iter().flat_map(|(_, points)| points).flat_map(|p| [p.perplexity, p.full_perplexity]);
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
     let (low, high) = if low > high { (10.0, 100.0) } else { (low / 1.15, high * 1.4) };
+    let height = ui.available_height();
     let response = Plot::new(("sweep", state.run.as_ref().map(|run| run.capture.id)))
-        .height(ui.available_height())
+        .height(height)
         .show_background(false)
         .allow_drag(false)
         .allow_zoom(false)
@@ -80,7 +81,7 @@ fn plot(ui: &mut Ui, state: &AppState, curves: &[(&ShownRun, Vec<SweepPoint>)], 
         .x_grid_spacer(|input| budget_marks(input.bounds))
         .x_axis_formatter(|mark, _| format!("{:.0}", 10_f64.powf(mark.value)))
         .x_axis_label(RichText::new("budget (tokens, log scale)").size(11.0))
-        .y_grid_spacer(|input| super::plots::log_marks(input.bounds))
+        .y_grid_spacer(move |input| super::plots::log_marks(input.bounds, height))
         .custom_y_axes(vec![y_axis("perplexity after the cache fills", |mark, _| {
             tick(10_f64.powf(mark.value))
         })])
