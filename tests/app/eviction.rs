@@ -3,7 +3,7 @@
 use crate::stage::{Stage, showing};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use sinkscope::app::Command;
-use sinkscope::app::eviction::{EvictionCommand, Purpose};
+use sinkscope::app::eviction::{EvictionCommand, Purpose, ShownRun};
 use sinkscope::app::view::Tab;
 use sinkscope::engine::{Event, Job, PromptInput};
 use sinkscope::eviction::{
@@ -21,8 +21,8 @@ const TOKENS: usize = 300;
 fn long_text() -> String {
     let words =
         ["the", "cache", "holds", "few", "keys", "and", "evicts", "others", "as", "text", "goes", "on"];
-    let text: String = (1..TOKENS).map(|i| format!(" {}", words[i * 7 % words.len()])).collect();
-    format!("<|im_start|>{}", text.trim_start())
+    let text: Vec<&str> = (1..TOKENS).map(|i| words[i * 7 % words.len()]).collect();
+    format!("<|im_start|>{}", text.join(" "))
 }
 
 /// The view on a long text, the engine waiting to be told what it computed.
@@ -296,7 +296,8 @@ fn what_makes_no_sense_is_said_before_anything_runs() {
     finish(&mut stage);
     stage.click("Slots");
     stage.click("H2O");
-    stage.harness.get_by_label("H2o, tova and lowest take original positions only");
+    stage.harness.get_by_label("H2O, TOVA and Lowest take original positions only");
+    assert!(stage.state().job.is_none(), "what is no longer asked for is stopped");
     assert!(stage.engine.jobs() <= jobs + 2, "nothing was asked for that makes no sense");
     stage.click("Original");
     do_(&mut stage, EvictionCommand::SetBudget { budget: 128, sliding: false });
@@ -309,6 +310,14 @@ fn without_bos_the_window_says_what_to_do_instead() {
     stage.click("Eviction");
     assert_eq!(asked(&stage), [EvictionCase::fifo(128, PinChoice::None)]);
     stage.harness.get_by_label("The text does not start with BOS: pin first:1, or prepend BOS");
+    stage.click("Pin the first token");
+    let cases = [PinChoice::None, PinChoice::First(1)].map(|pins| EvictionCase::fifo(128, pins));
+    assert_eq!(asked(&stage), cases);
+    stage.click("Text");
+    stage.harness.state_mut().state_mut().handle(Command::Eviction(EvictionCommand::SetPins(PinChoice::Bos)));
+    stage.settle();
+    stage.click("Prepend BOS");
+    assert!(matches!(stage.engine.last_job(), Some(Job::Analyze { bos: BosChoice::Yes, .. })));
 }
 
 #[test]
@@ -336,7 +345,7 @@ fn every_run_stays_until_it_is_hidden_or_removed() {
     let drawn = plot_value(&stage, "Rolling perplexity plot");
     assert!(!drawn.contains("B Window 128") && drawn.contains("A Window 128"), "{drawn}");
     stage.click("Remove run A");
-    let letters: String = stage.state().eviction.runs.iter().map(|run| run.letter()).collect();
+    let letters: String = stage.state().eviction.runs.iter().map(ShownRun::letter).collect();
     assert_eq!(letters, "BCD");
 }
 

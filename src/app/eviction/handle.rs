@@ -113,6 +113,7 @@ impl AppState {
         let missing = self.eviction.refresh(&capture, &options);
         self.eviction.stopped = false;
         if missing.is_empty() {
+            self.drop_unwanted_curves();
             return;
         }
         let same = self.eviction_job().is_some_and(|job| {
@@ -121,6 +122,16 @@ impl AppState {
         });
         if !same {
             self.submit_eviction(Purpose::Curves, missing);
+        }
+    }
+
+    /// Stops curves that the controls no longer ask for.
+    fn drop_unwanted_curves(&mut self) {
+        if self.eviction_job().is_some_and(|job| job.purpose == Purpose::Curves) {
+            self.engine.cancel();
+            // Its last word is stale then: nobody asked to be told that it was cancelled.
+            self.job = None;
+            self.eviction.job = None;
         }
     }
 

@@ -23,7 +23,7 @@ use crate::eviction::{CaseError, Curve, EvictionRun, PinChoice};
 use std::sync::Arc;
 
 /// Finished runs that are remembered at most; more than any list or sweep shows.
-const MOST_REMEMBERED: usize = 256;
+const MOST_REMEMBERED: usize = 96;
 /// Rows of the rolling mean when nothing else is chosen.
 pub const DEFAULT_WIDTH_ROWS: usize = 64;
 

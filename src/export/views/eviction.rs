@@ -28,7 +28,7 @@ const ON_DARK: [Rgb; 6] =
 /// Draws the curves of some runs over one text, always beside the full cache's.
 #[must_use]
 pub fn draw_eviction(capture: &Capture, runs: &[EvictionRun], options: &ViewOptions) -> Drawing {
-    let picture = Picture::new(capture, runs, options);
+    let picture = Picture::new(capture, runs, options.theme);
     let legend = (picture.runs.len() + 1) as f32 * LEGEND_ROW + 6.0;
     let upper = Area::new(LEFT, TOP + legend, PLOT_WIDTH, UPPER);
     let lower = Area::new(LEFT, upper.bottom() + GAP, PLOT_WIDTH, LOWER);
@@ -53,12 +53,12 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(capture: &Capture, runs: &'a [EvictionRun], options: &ViewOptions) -> Self {
-        let colors = if options.theme == Theme::Dark { ON_DARK } else { ON_LIGHT };
+    fn new(capture: &Capture, runs: &'a [EvictionRun], theme: Theme) -> Self {
+        let colors = if theme == Theme::Dark { ON_DARK } else { ON_LIGHT };
         // The full cache is there already.
         let shown = runs.iter().filter(|run| run.case.policy != PolicyName::Full);
         Self {
-            palette: options.theme.palette(),
+            palette: theme.palette(),
             full_nll_nats: capture.nll_nats.iter().map(|&nll| f64::from(nll)).collect(),
             runs: shown.enumerate().map(|(i, run)| (run, colors[i % colors.len()])).collect(),
         }

@@ -12,10 +12,11 @@ mod sweep;
 
 use crate::app::command::Command;
 use crate::app::eviction::{EvictionCommand, Mode};
-use crate::app::prompt::Sample;
+use crate::app::prompt::{PromptKind, Sample};
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
+use crate::eviction::{CaseError, PinChoice};
 use crate::model::tokenizer::BosChoice;
 use crate::widgets::controls::{Sign, sign, warning};
 use egui::{RichText, Ui};
@@ -50,7 +51,7 @@ fn notices(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>
     }
     let n = run.capture.len();
     if n < view.choices.budget + FEW_ROWS {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
             sign(ui, Sign::Info, palette.accent);
             let line = format!("{n} tokens are few for a budget of {}:", view.choices.budget);
             ui.label(RichText::new(line).size(12.0));
@@ -63,13 +64,16 @@ fn notices(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>
         });
     }
     if let Some(problem) = &view.problem {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
             sign(ui, Sign::Warning, palette.error);
-            ui.label(RichText::new(capitalised(&problem.to_string())).size(12.0).color(palette.error));
+            ui.label(RichText::new(in_words(problem)).size(12.0).color(palette.error));
+            if *problem == CaseError::NoBos {
+                ways_without_bos(ui, state, commands);
+            }
         });
     }
     if view.stopped && state.job.is_none() {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
             sign(ui, Sign::Info, palette.accent);
             ui.label(RichText::new("Stopped: the curves end where they were.").size(12.0));
             if ui.small_button("Run again").on_hover_text("Compute the rest").clicked() {
@@ -79,7 +83,25 @@ fn notices(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>
     }
 }
 
-fn capitalised(line: &str) -> String {
+/// What the message about BOS advises, one click each.
+fn ways_without_bos(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let tip = "Its position makes it a sink, whatever it says";
+    if ui.small_button("Pin the first token").on_hover_text(tip).clicked() {
+        commands.push(Command::Eviction(EvictionCommand::SetPins(PinChoice::First(1))));
+    }
+    let tip = "Run the text again with exactly one BOS in front";
+    if state.prompt.kind == PromptKind::Text && ui.small_button("Prepend BOS").on_hover_text(tip).clicked() {
+        commands.push(Command::SetBos(BosChoice::Yes));
+        commands.push(Command::Run);
+    }
+}
+
+/// A complaint as a sentence, with names as the controls write them.
+fn in_words(problem: &CaseError) -> String {
+    if *problem == CaseError::NoSlots {
+        return "H2O, TOVA and Lowest take original positions only".to_owned();
+    }
+    let line = problem.to_string();
     let mut chars = line.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

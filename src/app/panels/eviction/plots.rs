@@ -111,7 +111,7 @@ fn perplexity_plot(ui: &mut Ui, state: &AppState, run: &Run, height: f32) -> (Re
     let (low, high) = range(values.map(|point| point.y), 0.05);
     let response = plot("rolling perplexity", run, height, palette)
         .show_axes([false, true])
-        .y_grid_spacer(|input| log_marks(input.bounds))
+        .y_grid_spacer(move |input| log_marks(input.bounds, height))
         .custom_y_axes(vec![y_axis("perplexity", |mark, _| super::headline::tick(10_f64.powf(mark.value)))])
         .show(ui, |plot| {
             plot.set_plot_bounds_y(low..=high);
@@ -224,16 +224,27 @@ fn delta_range(shown: &[&ShownRun]) -> (f64, f64) {
     (low - 0.04 * (high - low), high + 0.2 * (high - low))
 }
 
-/// 1, 2 and 5 of each decade, or all nine where few are in sight, in log₁₀.
-pub(super) fn log_marks((low, high): (f64, f64)) -> Vec<GridMark> {
-    let steps: &[f64] = match high - low {
-        ..0.7 => &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
-        ..3.0 => &[1.0, 2.0, 5.0],
-        _ => &[1.0],
+/// Least distance of two ticks' labels, in points.
+const TICK_ROOM: f32 = 17.0;
+
+/// Round values in log₁₀, as many as have room in a height of points.
+pub(super) fn log_marks((low, high): (f64, f64), height: f32) -> Vec<GridMark> {
+    const FINE: [f64; 11] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+    let marks = |steps: &[f64]| -> Vec<GridMark> {
+        let decades = low.floor() as i32..=high.ceil() as i32;
+        let all = decades.flat_map(|decade| steps.iter().map(move |step| step.log10() + f64::from(decade)));
+        let seen = all.filter(|value| (low..=high).contains(value));
+        seen.map(|value| GridMark { value, step_size: 1.0 }).collect()
     };
-    let decades = low.floor() as i32..=high.ceil() as i32;
-    let all = decades.flat_map(|decade| steps.iter().map(move |step| step.log10() + f64::from(decade)));
-    all.filter(|value| (low..=high).contains(value)).map(|value| GridMark { value, step_size: 1.0 }).collect()
+    let points_per_log = f64::from(height) / (high - low).max(1e-9);
+    let room = |marks: &[GridMark]| {
+        marks.windows(2).all(|pair| (pair[1].value - pair[0].value) * points_per_log >= f64::from(TICK_ROOM))
+    };
+    let choices = [&FINE[..], &[1.0, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
+    choices.into_iter().map(marks).find(|marks| room(marks)).unwrap_or_else(|| {
+        let every = (f64::from(TICK_ROOM) / points_per_log).ceil().max(1.0) as usize;
+        marks(&[1.0]).into_iter().step_by(every).collect()
+    })
 }
 
 /// About four round values.
@@ -357,7 +368,9 @@ mod tests {
     fn marks_are_round_and_few() {
         let texts =
             |marks: Vec<GridMark>| marks.iter().map(|m| 10_f64.powf(m.value).round()).collect::<Vec<_>>();
-        assert_eq!(texts(log_marks((0.95, 2.4))), [10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(texts(log_marks((0.95, 2.4), 120.0)), [10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(texts(log_marks((0.95, 2.4), 60.0)), [10.0, 30.0, 100.0]);
+        assert_eq!(texts(log_marks((0.95, 6.4), 60.0)), [10.0, 1e3, 1e5], "every other decade");
         let marks: Vec<f64> = linear_marks(-0.7, 1.3).iter().map(|mark| mark.value).collect();
         assert_eq!(marks, [-0.5, 0.0, 0.5, 1.0]);
     }

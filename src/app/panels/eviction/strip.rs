@@ -9,6 +9,7 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::eviction::{Retention, Schedule};
+use crate::model::tokenizer::Token;
 use egui::{Color32, Pos2, Rect, Response, Shape, Stroke, Ui, pos2, vec2};
 use egui_plot::{GridMark, PlotPoint, PlotTransform};
 
@@ -53,7 +54,7 @@ pub(super) fn ui(
         });
     let transform = response.transform;
     let over = Over { ui, transform: &transform, palette };
-    let label = run.capture.tokens.tokens.get(step).map(|token| token.label()).unwrap_or_default();
+    let label = run.capture.tokens.tokens.get(step).map(Token::label).unwrap_or_default();
     over.title(
         &format!("Keys in the cache after token {step} {label}"),
         "▴ pinned · click to pin or unpin a token",

@@ -6,6 +6,7 @@ use super::plots::{Over, named, y_axis};
 use crate::app::command::Command;
 use crate::app::eviction::{BUDGET_STEPS, EvictionCommand, Mode, Purpose, ShownRun, SweepPoint};
 use crate::app::run::Run;
+use crate::app::running::RunningJob;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use egui::{RichText, Ui, Vec2b, vec2};
@@ -33,7 +34,7 @@ fn header(
         ui.set_height(22.0);
         let sweeping = state.eviction_job().filter(|job| job.purpose == Purpose::Sweep);
         if let Some(job) = sweeping {
-            let line = state.job.as_ref().map(|job| job.line()).unwrap_or_default();
+            let line = state.job.as_ref().map(RunningJob::line).unwrap_or_default();
             let (current, all) = ((job.done + 1).min(job.keys.len()), job.keys.len());
             ui.label(RichText::new(format!("Run {current} of {all} · {line}")).size(12.0));
             if ui.small_button("Stop").on_hover_text("Stop the sweep; what is computed stays (Esc)").clicked()
@@ -62,8 +63,9 @@ fn plot(ui: &mut Ui, state: &AppState, curves: &[(&ShownRun, Vec<SweepPoint>)], 
     let values = curves.iter().flat_map(|(_, points)| points).flat_map(|p| [p.perplexity, p.full_perplexity]);
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
     let (low, high) = if low > high { (10.0, 100.0) } else { (low / 1.15, high * 1.4) };
+    let height = ui.available_height();
     let response = Plot::new(("sweep", state.run.as_ref().map(|run| run.capture.id)))
-        .height(ui.available_height())
+        .height(height)
         .show_background(false)
         .allow_drag(false)
         .allow_zoom(false)
@@ -79,7 +81,7 @@ fn plot(ui: &mut Ui, state: &AppState, curves: &[(&ShownRun, Vec<SweepPoint>)], 
         .x_grid_spacer(|input| budget_marks(input.bounds))
         .x_axis_formatter(|mark, _| format!("{:.0}", 10_f64.powf(mark.value)))
         .x_axis_label(RichText::new("budget (tokens, log scale)").size(11.0))
-        .y_grid_spacer(|input| super::plots::log_marks(input.bounds))
+        .y_grid_spacer(move |input| super::plots::log_marks(input.bounds, height))
         .custom_y_axes(vec![y_axis("perplexity after the cache fills", |mark, _| {
             tick(10_f64.powf(mark.value))
         })])
