@@ -48,7 +48,11 @@ fn main() {
             slots: None,
         };
         let run = |rule: &dyn VisibilityRule, observe| {
-            best_ms(|| drop(std::hint::black_box(attend(&AttentionCall { rule, ..call }, observe, &cancel).expect("it runs"))))
+            best_ms(|| {
+                drop(std::hint::black_box(
+                    attend(&AttentionCall { rule, ..call }, observe, &cancel).expect("it runs"),
+                ))
+            })
         };
         let plain_ms = run(&Causal, None);
         let observed_ms = run(&Causal, Some(FAR_DELTA));

@@ -16,10 +16,13 @@ use candle_core::Tensor;
 use std::ops::Range;
 use std::time::Instant;
 
-/// The first chunk is small, so that the curve starts at once.
+/// The first chunk is small, so that the curve starts at once; each next one is twice as large, since
+/// every chunk pays for packing all weights.
 const FIRST_CHUNK_ROWS: usize = 48;
-/// The others are large enough for fast matrix products and small enough to cancel in time.
-const CHUNK_ROWS: usize = 128;
+/// No chunk is larger: between two looks at the cancel token lies one layer of a chunk.
+const MOST_CHUNK_ROWS: usize = 512;
+/// Rows of logits that exist at a time.
+const LOGIT_ROWS: usize = 128;
 
 /// Rows that equal the full run's, taken from its capture.
 #[derive(Debug, Clone, Copy)]
@@ -95,19 +98,21 @@ pub fn simulate(
     if !nll_nats.is_empty() {
         emit(SimulationPoint { first_row: 0, nll_nats: nll_nats.clone() });
     }
-    let mut first = shared_rows;
+    let (mut first, mut chunk_rows) = (shared_rows, FIRST_CHUNK_ROWS);
     while first < n {
-        let rows = if first == shared_rows { FIRST_CHUNK_ROWS } else { CHUNK_ROWS };
-        let rows = first..(first + rows).min(n);
+        let rows = first..(first + chunk_rows).min(n);
         let hidden = run.layers(&ids[rows.clone()], rows.clone(), cancel)?;
-        let scored = rows.len().min(n - 1 - rows.start);
-        if scored > 0 {
-            let logits = decoder.logits(&hidden.narrow(0, 0, scored)?)?;
-            let chunk = wide_negative_log_likelihood(&logits, &ids[rows.start + 1..=rows.start + scored])?;
+        // The last row scores nothing.
+        for first_row in (rows.start..rows.end.min(n - 1)).step_by(LOGIT_ROWS) {
+            cancel.check()?;
+            let count = LOGIT_ROWS.min(rows.end.min(n - 1) - first_row);
+            let logits = decoder.logits(&hidden.narrow(0, first_row - rows.start, count)?)?;
+            let chunk = wide_negative_log_likelihood(&logits, &ids[first_row + 1..=first_row + count])?;
             nll_nats.extend_from_slice(&chunk);
-            emit(SimulationPoint { first_row: rows.start, nll_nats: chunk });
+            emit(SimulationPoint { first_row, nll_nats: chunk });
         }
         first = rows.end;
+        chunk_rows = (2 * chunk_rows).min(MOST_CHUNK_ROWS);
     }
     let retention = run.retention();
     let wall_ms = start.elapsed().as_secs_f64() * 1e3;
