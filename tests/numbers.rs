@@ -3,11 +3,11 @@
 mod common;
 
 use candle_core::{DType, Device, Tensor};
-use candle_transformers::models::llama::{Cache, Config, Llama};
+use candle_transformers::models::llama::{Cache, Llama};
 use common::{capture, fixture, max_difference, pattern, run, smollm2, tiny};
 use sinkscope::analysis::{Analysis, AnalysisOptions};
 use sinkscope::capture::PrefillOptions;
-use sinkscope::model::LoadedModel;
+use sinkscope::model::{LoadedModel, candle_llama_config};
 use std::collections::HashMap;
 
 fn tensors(name: &str) -> HashMap<String, Tensor> {
@@ -114,22 +114,7 @@ fn smollm2_equals_transformers() {
 /// run on its own.
 fn compare_with_candle(model: &LoadedModel, weights: HashMap<String, Tensor>, lengths: &[usize]) {
     let spec = &model.info.spec;
-    let config = Config {
-        hidden_size: spec.hidden,
-        intermediate_size: spec.mlp_hidden,
-        vocab_size: spec.vocab,
-        num_hidden_layers: spec.layers,
-        num_attention_heads: spec.heads,
-        num_key_value_heads: spec.kv_heads,
-        use_flash_attn: false,
-        rms_norm_eps: spec.norm_eps,
-        rope_theta: spec.rope.theta as f32,
-        bos_token_id: None,
-        eos_token_id: None,
-        rope_scaling: None,
-        max_position_embeddings: spec.context,
-        tie_word_embeddings: spec.tied_embeddings,
-    };
+    let config = candle_llama_config(spec);
     let builder = candle_nn::VarBuilder::from_tensors(weights, DType::F32, &Device::Cpu);
     let candle = Llama::load(builder, &config).expect("candle loads it");
     let longest = *lengths.iter().max().expect("some lengths") as u32;

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Architectures that this version runs.
 pub const KNOWN_ARCHITECTURES: &str = "llama";
 /// No dimension of a real model comes near; a larger one would only size an allocation.
-const MAX_DIMENSION: u64 = 1 << 24;
+pub(super) const MAX_DIMENSION: u64 = 1 << 24;
 
 /// Reads and checks `config.json`.
 ///

@@ -1,5 +1,6 @@
 //! Models: where they come from, what they are (as data), and the one decoder that runs them.
 
+mod candle;
 pub mod chat;
 pub mod config;
 pub mod decoder;
@@ -12,6 +13,7 @@ pub mod spec;
 pub mod tokenizer;
 pub mod weights;
 
+pub use candle::candle_llama_config;
 pub use error::ModelError;
 pub use info::ModelInfo;
 pub use load::{LoadedModel, load_model};

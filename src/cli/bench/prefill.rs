@@ -7,7 +7,7 @@ use crate::capture::{PrefillOptions, PrefillTiming, plain_prefill, prefill};
 use crate::cli::TerminalReporter;
 use crate::model::decoder::Decoder;
 use crate::model::source::{Locator, ModelRef};
-use crate::model::{LoadedModel, ModelSpec};
+use crate::model::{LoadedModel, ModelSpec, candle_llama_config};
 use crate::progress::{CancelToken, Reporter, Silent};
 use candle_core::{DType, Device, Tensor};
 use candle_transformers::models::llama::{Cache, Config, Llama};
@@ -155,22 +155,7 @@ fn layer_gflop(spec: &ModelSpec, n: usize) -> f64 {
 
 /// candle's llama over the same f32 weights.
 fn candle_llama(spec: &ModelSpec, decoder: &Decoder) -> Result<(Llama, Config)> {
-    let config = Config {
-        hidden_size: spec.hidden,
-        intermediate_size: spec.mlp_hidden,
-        vocab_size: spec.vocab,
-        num_hidden_layers: spec.layers,
-        num_attention_heads: spec.heads,
-        num_key_value_heads: spec.kv_heads,
-        use_flash_attn: false,
-        rms_norm_eps: spec.norm_eps,
-        rope_theta: spec.rope.theta as f32,
-        bos_token_id: None,
-        eos_token_id: None,
-        rope_scaling: None,
-        max_position_embeddings: spec.context,
-        tie_word_embeddings: spec.tied_embeddings,
-    };
+    let config = candle_llama_config(spec);
     let builder = candle_nn::VarBuilder::from_tensors(decoder.named_weights()?, DType::F32, &Device::Cpu);
     Ok((Llama::load(builder, &config)?, config))
 }

@@ -2,12 +2,9 @@
 
 use super::GgufHeader;
 use crate::model::ModelError;
-use crate::model::config::KNOWN_ARCHITECTURES;
+use crate::model::config::{KNOWN_ARCHITECTURES, MAX_DIMENSION};
 use crate::model::spec::{ModelSpec, RopeScaling, RopeSpec};
 use std::path::Path;
-
-/// No dimension of a real model comes near; a larger one would only size an allocation.
-const MAX_DIMENSION: u64 = 1 << 24;
 
 /// Reads and checks the architecture's keys. `rope_divisors` is the file's `rope_freqs.weight`.
 ///
