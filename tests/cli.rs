@@ -226,6 +226,7 @@ fn wrong_arguments_exit_with_2() {
         &["analyze", "--prompt", "a", "--bos", "maybe"],
         &["analyze", "--prompt", "a", "--patterns", "0:0"],
         &["frobnicate"],
+        &["bench", "evict", "--length", "100", "--budget", "100"],
     ] {
         assert_eq!(failure(args).1, 2, "{args:?}");
     }

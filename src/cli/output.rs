@@ -175,7 +175,7 @@ fn print_tokens(capture: &Capture, analysis: &Analysis, indices: &[usize]) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     let profile = profile_name(analysis.options.profile);
-    table.set_header(["index", "token", "class", profile, "z", "α", "sink rate (ε 0.3)"]);
+    table.set_header(["index", "token", "class", &profile, "z", "α", "sink rate (ε 0.3)"]);
     let number = |value: Option<f64>| value.map_or("n/a".to_owned(), |value| format!("{value:.3}"));
     for &index in indices {
         table.add_row([
@@ -210,13 +210,11 @@ fn print_checks(checks: &Checks) {
     println!("Checks: {rows}, causal leak {:.1e}, {nan}", checks.causal_leak);
 }
 
-/// A profile's name as the field writes it.
-pub(super) fn profile_name(kind: ProfileKind) -> &'static str {
+/// A profile's name, with the unit where it is no plain fraction.
+fn profile_name(kind: ProfileKind) -> String {
     match kind {
-        ProfileKind::FarLift => "far-lift (× uniform)",
-        ProfileKind::Share => "share",
-        ProfileKind::Alpha => "α",
-        ProfileKind::Lift => "lift (× uniform)",
+        ProfileKind::FarLift | ProfileKind::Lift => format!("{} ({})", kind.name(), kind.unit()),
+        ProfileKind::Share | ProfileKind::Alpha => kind.name().to_owned(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `sinkscope bench evict`: the masked pass against a token loop and against the full prefill.
 
-use super::median;
-use crate::Result;
+use super::{made_up_ids, median};
 use crate::analysis::AnalysisOptions;
 use crate::attention::{AttentionCall, LocalWindow, attend};
 use crate::capture::{Capture, PrefillOptions, plain_prefill, prefill};
@@ -11,6 +10,7 @@ use crate::eviction::{EvictionCase, PinChoice, PolicyName};
 use crate::model::LoadedModel;
 use crate::model::source::{Locator, ModelRef};
 use crate::progress::{CancelToken, Reporter, Silent};
+use crate::{Error, Result};
 use candle_core::Tensor;
 use clap::Args;
 use serde::Serialize;
@@ -66,12 +66,15 @@ struct Figures {
 }
 
 pub(super) fn run(args: &EvictBenchArgs, cancel: &CancelToken) -> Result<()> {
+    if args.budget == 0 || args.length < args.budget + 2 {
+        let (length, budget) = (args.length, args.budget);
+        return Err(Error::Usage(format!("--length {length} never fills a cache of --budget {budget} keys")));
+    }
     let reporter = TerminalReporter::default();
     let locator = Locator::from_environment(false);
     let model = jobs::open_model(&locator, &ModelRef::parse(&args.model), &reporter, cancel)?;
     reporter.finish();
-    let vocab = model.info.spec.vocab as u64;
-    let ids: Vec<u32> = (0..args.length as u64).map(|i| ((i * 7919 + 17) % vocab) as u32).collect();
+    let ids = made_up_ids(args.length, model.info.spec.vocab);
     let tokens = Arc::new(model.tokenizer.sequence_of_ids(&ids, model.info.spec.vocab)?);
     let options = PrefillOptions::default();
     let capture = prefill(&model.decoder, &model.info, &tokens, options, &Silent, cancel)?.capture;

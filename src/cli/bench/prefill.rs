@@ -1,7 +1,7 @@
 //! `sinkscope bench prefill`: what observing every attention weight costs.
 
 use super::machine::matrix_product_gflops;
-use super::median;
+use super::{made_up_ids, median};
 use crate::Result;
 use crate::capture::{PrefillOptions, PrefillTiming, plain_prefill, prefill};
 use crate::cli::TerminalReporter;
@@ -106,8 +106,7 @@ fn measure(
     gflops: f64,
     cancel: &CancelToken,
 ) -> Result<Length> {
-    let vocab = model.info.spec.vocab as u64;
-    let ids: Vec<u32> = (0..n as u64).map(|i| (i * 7919 + 17) % vocab).map(|id| id as u32).collect();
+    let ids = made_up_ids(n, model.info.spec.vocab);
     let tokens = Arc::new(model.tokenizer.sequence_of_ids(&ids, model.info.spec.vocab)?);
     let (mut capturing, mut plain, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -177,7 +176,7 @@ fn candle_layers_ms((llama, config): &(Llama, Config), ids: &[u32], decoder: &De
 fn peak_of_fresh_process(model: &std::path::Path, n: usize) -> Option<u64> {
     let folder = tempfile::tempdir().ok()?;
     let (ids_file, out_file) = (folder.path().join("ids.json"), folder.path().join("out.json"));
-    let ids: Vec<usize> = (0..n).map(|i| (i * 7919 + 17) % 1000).collect();
+    let ids = made_up_ids(n, 1000);
     std::fs::write(&ids_file, serde_json::to_vec(&ids).ok()?).ok()?;
     let status = std::process::Command::new(std::env::current_exe().ok()?)
         .args(["analyze", "--offline", "--model"])
