@@ -4,7 +4,8 @@
 use candle_core::{Device, Tensor};
 use sinkscope::analysis::FAR_DELTA;
 use sinkscope::attention::{
-    AttentionCall, Causal, Geometry, LocalWindow, ScoreRule, VisibilityRule, attend, attend_with_candle_ops,
+    AttentionCall, Causal, Geometry, KeyPositions, LocalWindow, ScoreRule, VisibilityRule, attend,
+    attend_with_candle_ops,
 };
 use sinkscope::progress::CancelToken;
 use std::time::Instant;
@@ -26,7 +27,7 @@ fn random(shape: (usize, usize, usize)) -> Tensor {
 
 fn main() {
     let geometry = Geometry { heads: 9, kv_heads: 3, head_dim: 64 };
-    let score = ScoreRule { scale: 0.125, softcap: None };
+    let score = ScoreRule::scaled(0.125);
     let cancel = CancelToken::new();
     let a = Tensor::randn(0_f32, 1.0, (512, 576), &Device::Cpu).expect("a tensor");
     let b = Tensor::randn(0_f32, 1.0, (1536, 576), &Device::Cpu).and_then(|b| b.t()).expect("a tensor");
@@ -41,11 +42,11 @@ fn main() {
             k: &k,
             v: &v,
             geometry,
-            score,
+            score: &score,
             rule: &Causal,
             first_query: 0,
             layer: 0,
-            slots: None,
+            positions: KeyPositions::Text,
         };
         let run = |rule: &dyn VisibilityRule, observe| {
             best_ms(|| {

@@ -44,4 +44,4 @@ impl From<candle_core::Error> for Error {
 }
 
 /// Result with the crate's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

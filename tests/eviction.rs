@@ -11,9 +11,9 @@ use sinkscope::eviction::{
     EvictionCase, EvictionRun, Kept, PinChoice, Pins, PolicyName, Positions, Prefix, perplexity, simulate,
 };
 use sinkscope::model::LoadedModel;
-use sinkscope::model::config::read_config;
+use sinkscope::model::config::{ConfigReading, read_config};
 use sinkscope::model::decoder::Decoder;
-use sinkscope::model::weights::SafetensorsWeights;
+use sinkscope::model::weights::{FamilyWeights, SafetensorsWeights};
 use sinkscope::progress::{CancelToken, Silent};
 use std::collections::BTreeSet;
 
@@ -92,20 +92,23 @@ fn smollm2_equals_transformers_under_eviction_and_tells_the_story() {
     }
 }
 
-/// The tiny llama in f64, where differences in method show and rounding does not.
-fn tiny_in_f64() -> Decoder {
-    let folder = fixture("tiny/llama");
-    let spec = read_config(&folder.join("config.json")).expect("a spec");
-    let weights = SafetensorsWeights::open(&folder).expect("weights");
+/// A tiny model in f64, where differences in method show and rounding does not.
+fn in_double(family: &str) -> Decoder {
+    let folder = fixture(&format!("tiny/{family}"));
+    let ConfigReading { spec, layout, .. } = read_config(&folder.join("config.json")).expect("a spec");
+    let weights = FamilyWeights::new(SafetensorsWeights::open(&folder).expect("weights"), layout, &spec);
     let cpu = Device::Cpu;
     Decoder::load(&spec, &weights, DType::F64, &cpu, &Silent, &CancelToken::new()).expect("it loads")
+}
+
+fn tiny_in_f64() -> Decoder {
+    in_double("llama")
 }
 
 /// The reference: one token at a time, a real cache for each layer and KV head, plain loops in f64.
 mod slow {
     use super::*;
     use candle_core::Tensor;
-    use sinkscope::model::decoder::frequencies;
 
     /// A cached key: its position, rotated there, its value, and its sum of attention.
     #[derive(Clone)]
@@ -120,17 +123,20 @@ mod slow {
         tensor.flatten_all().and_then(|flat| flat.to_vec1()).expect("f64")
     }
 
+    /// Rotates the first `2 · angle.len()` elements.
     fn rotate(x: &[f64], angle: &[f64]) -> Vec<f64> {
-        let pairs = x.len() / 2;
+        let pairs = angle.len();
         let half =
             |i: usize| if i < pairs { (x[i], -x[i + pairs], i) } else { (x[i], x[i - pairs], i - pairs) };
-        (0..x.len()).map(half).map(|(a, b, i)| a * angle[i].cos() + b * angle[i].sin()).collect()
+        let turned = (0..2 * pairs).map(half).map(|(a, b, i)| a * angle[i].cos() + b * angle[i].sin());
+        turned.chain(x[2 * pairs..].iter().copied()).collect()
     }
 
-    fn softmax(scores: &[f64]) -> Vec<f64> {
-        let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    /// Weights beside a virtual key with the logit `sink`, which takes its part and has no value.
+    fn softmax(scores: &[f64], sink: Option<f64>) -> Vec<f64> {
+        let max = scores.iter().copied().fold(sink.unwrap_or(f64::NEG_INFINITY), f64::max);
         let e: Vec<f64> = scores.iter().map(|score| (score - max).exp()).collect();
-        let sum: f64 = e.iter().sum();
+        let sum: f64 = e.iter().sum::<f64>() + sink.map_or(0.0, |sink| (sink - max).exp());
         e.into_iter().map(|e| e / sum).collect()
     }
 
@@ -168,15 +174,17 @@ mod slow {
     ) -> (Vec<f64>, Vec<Vec<Vec<usize>>>) {
         let spec = decoder.spec();
         let (dim, group) = (spec.head_dim, spec.heads / spec.kv_heads);
-        let frequencies = frequencies(&spec.rope, dim);
-        let at = |position: f64| frequencies.iter().map(|f| f * position).collect::<Vec<_>>();
+        let frequencies: Vec<_> = spec.ropes.iter().map(|rope| rope.frequencies(ids.len())).collect();
         // Position 0 rotates nothing: the decoder hands out unrotated projections.
         let tables = decoder.rotary_tables(1).expect("tables");
         let mut caches = vec![vec![Vec::<Entry>::new(); spec.kv_heads]; spec.layers];
         let mut nll = Vec::new();
         for (t, &id) in ids.iter().enumerate() {
-            let mut hidden = decoder.embed(&[id]).expect("embedded");
+            let mut hidden = decoder.embed(&[id], t).expect("embedded");
             for (layer, caches) in caches.iter_mut().enumerate() {
+                let of_layer = spec.rope_of_layer[layer].map_or(&[][..], |index| &frequencies[index]);
+                let at = |position: f64| of_layer.iter().map(|f| f * position).collect::<Vec<_>>();
+                let rule = decoder.score_rule(layer);
                 hidden = decoder
                     .layer(layer, &hidden, 0, &tables, |projected| {
                         let (q, k, v) = (values(&projected.q), values(&projected.k), values(&projected.v));
@@ -202,10 +210,18 @@ mod slow {
                                     };
                                     let query = rotate(query, &at(position as f64));
                                     let dot: f64 = query.iter().zip(&entry.k).map(|(a, b)| a * b).sum();
-                                    dot * spec.attention_scale
+                                    // ALiBi: the distance in the text, or in slots.
+                                    let distance = match case.positions {
+                                        Positions::Slot => held - place,
+                                        Positions::Original => t - entry.position,
+                                    };
+                                    let slope = rule.alibi_slopes.as_ref().map_or(0.0, |slopes| slopes[head]);
+                                    let score = dot * rule.scale - slope * distance as f64;
+                                    rule.softcap.map_or(score, |cap| cap * (score / cap).tanh())
                                 };
+                                let sink = rule.sink_logits.as_ref().map(|logits| logits[head]);
                                 let weights =
-                                    softmax(&cache.iter().enumerate().map(score).collect::<Vec<_>>());
+                                    softmax(&cache.iter().enumerate().map(score).collect::<Vec<_>>(), sink);
                                 mean.resize(weights.len(), 0.0);
                                 for ((entry, &weight), mean) in cache.iter_mut().zip(&weights).zip(&mut mean)
                                 {
@@ -216,6 +232,14 @@ mod slow {
                                     }
                                 }
                             }
+                        }
+                        if let Some(window) = spec.windows[layer] {
+                            // A local layer's next query sees itself and `window − 1` keys, and nothing is evicted.
+                            caches.iter_mut().for_each(|cache| {
+                                drop(cache.drain(..cache.len().saturating_sub(window - 1)))
+                            });
+                            return Ok(Tensor::from_vec(context, (1, spec.heads * dim), &Device::Cpu)
+                                .expect("a tensor"));
                         }
                         for cache in caches.iter_mut() {
                             if cache.len() > case.budget_in(ids.len()) {
@@ -303,7 +327,7 @@ proptest! {
             prop_assert!((ours.nll_nats[row] - full.nll_nats[row]).abs() < 1e-9, "row {row}");
         }
         let whole = EvictionCase { budget: Some(ids.len() - 1), recent: None, ..case };
-        if whole.check(ids.len(), &pins).is_ok() {
+        if whole.check(decoder.spec(), ids.len(), &pins).is_ok() {
             let whole = in_f64(&decoder, &ids, &whole, &pins);
             prop_assert_eq!(whole.first_differing_row, None);
             for (ours, full) in whole.nll_nats.iter().zip(&full.nll_nats) {
@@ -333,6 +357,41 @@ proptest! {
         // The last row that does not score the edited token.
         let same = ids.len() - 2;
         prop_assert_eq!(&before.nll_nats[..same], &after.nll_nats[..same]);
+    }
+}
+
+/// Every family, each with what it does to a score or a position, against the loop over tokens.
+#[test]
+fn every_family_equals_the_token_loop() {
+    let ids: Vec<u32> = (0..44).map(|i| (i * 37 + 11) % 312 + 8).collect();
+    let case = |policy, budget, positions| EvictionCase {
+        policy,
+        budget: Some(budget),
+        recent: (policy == PolicyName::H2o).then_some(3),
+        positions,
+        ..EvictionCase::default()
+    };
+    for family in common::families() {
+        let decoder = in_double(&family);
+        for case in [
+            case(PolicyName::Fifo, 9, Positions::Original),
+            case(PolicyName::Fifo, 7, Positions::Slot),
+            case(PolicyName::H2o, 9, Positions::Original),
+            case(PolicyName::Tova, 6, Positions::Original),
+        ] {
+            let pins = if case.policy == PolicyName::Fifo { BTreeSet::from([0, 3]) } else { BTreeSet::new() };
+            if case.positions == Positions::Slot && decoder.spec().learned_positions.is_some() {
+                let pins = Pins { tokens: pins, scored_from: 0 };
+                let refused = simulate(&decoder, &ids, &case, &pins, None, &mut |_| {}, &CancelToken::new());
+                assert!(refused.expect_err(&family).to_string().contains("learned"), "{family}");
+                continue;
+            }
+            let ours = in_f64(&decoder, &ids, &case, &pins);
+            let (nll, _) = slow::run(&decoder, &ids, &case, &pins, false);
+            for (row, (ours, slow)) in ours.nll_nats.iter().zip(&nll).enumerate() {
+                assert!((ours - slow).abs() < 1e-9, "{family} {case:?} row {row}: {ours} for {slow}");
+            }
+        }
     }
 }
 

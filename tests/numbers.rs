@@ -18,26 +18,38 @@ fn flat(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().and_then(|flat| flat.to_vec1()).expect("f32 values")
 }
 
+/// Every family and its variants: logits, every attention weight, and what is counted and warned of.
 #[test]
 fn tiny_models_equal_transformers() {
-    for family in ["llama", "llama3-rope"] {
-        let model = tiny(family);
-        let reference = tensors(&format!("tiny/{family}/reference.safetensors"));
-        let ids = reference["input_ids"].to_dtype(DType::U32).and_then(|ids| ids.to_vec1()).expect("ids");
-        let ran = run(&model, &ids, PrefillOptions { keep_logits: true });
-        let logits = max_difference(&flat(&ran.logits.expect("asked for")), &flat(&reference["logits"]));
-        assert!(logits < 2e-3, "{family}: logits differ by {logits:e}");
-        let (n, spec) = (ids.len(), &model.info.spec);
-        let attentions = flat(&reference["attentions"]);
-        for layer in 0..spec.layers {
-            for head in 0..spec.heads {
-                let at = (layer * spec.heads + head) * n * n;
-                let weights = pattern(&ran.capture, layer, head);
-                let difference = max_difference(&weights, &attentions[at..at + n * n]);
-                assert!(difference < 1e-4, "{family} l{layer}h{head}: weights differ by {difference:e}");
-            }
+    let wrong: Vec<String> =
+        common::families().iter().filter_map(|family| compare_family(family).err()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn compare_family(family: &str) -> Result<(), String> {
+    let model = common::try_tiny(family).map_err(|error| format!("{family}: {error}"))?;
+    let check = |holds: bool, what: String| if holds { Ok(()) } else { Err(format!("{family}: {what}")) };
+    check(model.info.warnings.is_empty(), format!("{:?}", model.info.warnings))?;
+    let (counted, loaded) = (model.info.parameters * 4, model.info.weight_bytes);
+    check(counted == loaded, format!("{counted} bytes are counted, {loaded} loaded"))?;
+
+    let reference = tensors(&format!("tiny/{family}/reference.safetensors"));
+    let ids = reference["input_ids"].to_dtype(DType::U32).and_then(|ids| ids.to_vec1()).expect("ids");
+    let ran = run(&model, &ids, PrefillOptions { keep_logits: true });
+    let logits = max_difference(&flat(&ran.logits.expect("asked for")), &flat(&reference["logits"]));
+    check(logits < 2e-3, format!("logits differ by {logits:e}"))?;
+    let (n, spec) = (ids.len(), &model.info.spec);
+    let attentions = flat(&reference["attentions"]);
+    for layer in 0..spec.layers {
+        for head in 0..spec.heads {
+            let at = (layer * spec.heads + head) * n * n;
+            let weights = pattern(&ran.capture, layer, head);
+            let difference = max_difference(&weights, &attentions[at..at + n * n]);
+            check(difference < 1e-4, format!("l{layer}h{head}: weights differ by {difference:e}"))?;
         }
     }
+    let checks = ran.capture.checks;
+    check(checks.max_row_sum_error < 1e-5 && checks.causal_leak == 0.0, format!("{checks:?}"))
 }
 
 #[derive(serde::Deserialize)]

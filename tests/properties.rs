@@ -7,10 +7,11 @@ use common::{capture, max_difference, pattern, smollm2, tiny};
 use proptest::prelude::*;
 use sinkscope::analysis::{Analysis, AnalysisOptions};
 use sinkscope::attention::{
-    AttentionCall, AttentionInput, Causal, Geometry, LocalWindow, Observer, ScoreRule, VisibilityRule,
-    WeightBlock, attend, attend_slices, attend_with_candle_ops,
+    AttentionCall, AttentionInput, Causal, Geometry, KeyPositions, LocalWindow, Observer, ScoreRule,
+    VisibilityRule, WeightBlock, attend, attend_slices, attend_with_candle_ops,
 };
 use sinkscope::capture::{MASKED, plain_prefill};
+use sinkscope::model::spec::alibi_slopes;
 use sinkscope::model::tokenizer::BosChoice;
 use sinkscope::progress::CancelToken;
 use std::ops::Range;
@@ -66,8 +67,9 @@ fn rules() -> impl Strategy<Value = Rule> {
 fn cases() -> impl Strategy<Value = Case> {
     let shape =
         (1_usize..4, 1_usize..4, prop_oneof![Just(2_usize), Just(8), Just(12)], 1_usize..150, 0_usize..50);
-    (shape, rules(), prop_oneof![Just(None), Just(Some(5.0))], any::<u64>()).prop_map(
-        |((kv_heads, group, head_dim, queries, first_query), rule, softcap, seed)| {
+    let extras = (prop_oneof![Just(None), Just(Some(5.0))], any::<bool>(), any::<bool>());
+    (shape, rules(), extras, any::<u64>()).prop_map(
+        |((kv_heads, group, head_dim, queries, first_query), rule, (softcap, alibi, sinks), seed)| {
             let geometry = Geometry { heads: kv_heads * group, kv_heads, head_dim };
             let mut state = seed | 1;
             let mut random = |count: usize| -> Vec<f64> {
@@ -79,8 +81,16 @@ fn cases() -> impl Strategy<Value = Case> {
                 std::iter::repeat_with(next).take(count).collect()
             };
             let keys = first_query + queries;
+            let heads = geometry.heads;
+            let score = ScoreRule {
+                // No model has both a soft-cap and ALiBi; the kernel's order is then its own.
+                softcap: softcap.filter(|_| !alibi),
+                alibi_slopes: alibi.then(|| alibi_slopes(heads, 8.0).into()),
+                sink_logits: sinks.then(|| random(heads).into()),
+                ..ScoreRule::scaled(1.0 / (head_dim as f64).sqrt())
+            };
             Case {
-                score: ScoreRule { scale: 1.0 / (head_dim as f64).sqrt(), softcap },
+                score,
                 q: random(queries * geometry.heads * head_dim),
                 k: random(keys * kv_heads * head_dim),
                 v: random(keys * kv_heads * head_dim),
@@ -113,11 +123,13 @@ impl Case {
                                 * self.k[(key * kv_heads + kv_head) * head_dim + d]
                         })
                         .sum();
-                    let score = dot * self.score.scale;
+                    let slope = self.score.alibi_slopes.as_ref().map_or(0.0, |slopes| slopes[head]);
+                    let score = dot * self.score.scale - slope * (self.first_query + query - key) as f64;
                     self.score.softcap.map_or(score, |cap| cap * (score / cap).tanh()).exp()
                 });
                 let scores: Vec<f64> = scores.collect();
-                let sum: f64 = scores.iter().sum();
+                let sink = self.score.sink_logits.as_ref().map_or(0.0, |logits| logits[head].exp());
+                let sum: f64 = scores.iter().sum::<f64>() + sink;
                 for (key, score) in seen.iter().zip(scores) {
                     let weight = score / sum;
                     weights[(head * self.queries + query) * keys + key] = weight;
@@ -184,19 +196,21 @@ proptest! {
             first_query: case.first_query,
             weights: Mutex::new(vec![0.0; weights.len()]),
         };
-        let (geometry, score) = (case.geometry, case.score);
+        let (geometry, score) = (case.geometry, &case.score);
         let input = AttentionInput { q: &case.q, k: &case.k, v: &case.v, geometry, score, first_query: case.first_query, slots: None };
         let (ours, rows) = attend_slices(&input, &case.rule, &[&keep], &CancelToken::new()).expect("not cancelled");
         let kept = keep.weights.into_inner().expect("no panic");
         prop_assert!(largest_difference(&ours, &context) < 1e-12);
         prop_assert!(largest_difference(&kept, &weights) < 1e-13);
 
-        // Nothing above the diagonal, every row sums to one, and the entropy is the weights' own.
+        // Nothing above the diagonal, every row sums to one with its sink, and the entropy is the weights' own.
         let keys = case.first_query + case.queries;
         for (row, weights) in kept.chunks_exact(keys).enumerate() {
             let query = case.first_query + row % case.queries;
             prop_assert!(weights[query + 1..].iter().all(|&weight| weight == 0.0));
-            prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-13);
+            let logit = score.sink_logits.as_ref().map_or(f64::NEG_INFINITY, |logits| logits[row / case.queries]);
+            let on_sink = (logit - rows.lse[row]).exp();
+            prop_assert!((weights.iter().sum::<f64>() + on_sink - 1.0).abs() < 1e-13);
             let entropy: f64 = weights.iter().filter(|w| **w > 0.0).map(|w| -w * w.ln()).sum();
             prop_assert!((entropy - rows.entropy_nats[row]).abs() < 1e-11);
         }
@@ -205,8 +219,8 @@ proptest! {
     #[test]
     fn candle_ops_for_devices_equal_the_cpu_kernel(case in cases(), delta in 0_usize..20) {
         let (q, k, v) = case.tensors();
-        let (geometry, score) = (case.geometry, case.score);
-        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0, slots: None };
+        let (geometry, score) = (case.geometry, &case.score);
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0, positions: KeyPositions::Text };
         let cpu = attend(&call, Some(delta), &CancelToken::new()).expect("runs");
         let ops = attend_with_candle_ops(&call, Some(delta), &CancelToken::new()).expect("runs");
         let flat = |t: &Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("f32");
@@ -227,9 +241,9 @@ proptest! {
         let model = tiny("llama");
         let tables = model.decoder.rotary_tables(200).expect("tables");
         let (q, k, v) = case.tensors();
-        let (geometry, score) = (case.geometry, case.score);
+        let (geometry, score) = (case.geometry, &case.score);
         let rule = Rule::Pinned { pins: 2, recent: window };
-        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &rule, first_query: case.first_query, layer: 0, slots: Some(&tables) };
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &rule, first_query: case.first_query, layer: 0, positions: KeyPositions::Slots { rotation: tables.of_layer(0) } };
         let cpu = attend(&call, Some(4), &CancelToken::new()).expect("runs");
         let ops = attend_with_candle_ops(&call, Some(4), &CancelToken::new()).expect("runs");
         let flat = |t: &Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("f32");
@@ -242,8 +256,8 @@ proptest! {
     fn column_sums_are_the_sums_of_the_weights(case in cases(), delta in 0_usize..20) {
         let (weights, _) = case.reference();
         let (q, k, v) = case.tensors();
-        let (geometry, score) = (case.geometry, case.score);
-        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0, slots: None };
+        let (geometry, score) = (case.geometry, &case.score);
+        let call = AttentionCall { q: &q, k: &k, v: &v, geometry, score, rule: &case.rule, first_query: case.first_query, layer: 0, positions: KeyPositions::Text };
         let ours = attend(&call, Some(delta), &CancelToken::new()).expect("runs").statistics.expect("observed");
         let keys = case.first_query + case.queries;
         let (mut all, mut far) = (vec![0.0_f32; geometry.heads * keys], vec![0.0_f32; geometry.heads * keys]);
@@ -362,17 +376,17 @@ fn a_nan_is_counted_named_and_kept_out_of_the_sums() {
     let tensor =
         |values: Vec<f32>, heads| Tensor::from_vec(values, (8, heads, 4), &Device::Cpu).expect("a tensor");
     let (q, k) = (tensor(q, 2), tensor(vec![0.25; 8 * 4], 1));
-    let score = ScoreRule { scale: 0.5, softcap: None };
+    let score = ScoreRule::scaled(0.5);
     let call = AttentionCall {
         q: &q,
         k: &k,
         v: &k,
         geometry,
-        score,
+        score: &score,
         rule: &Causal,
         first_query: 0,
         layer: 7,
-        slots: None,
+        positions: KeyPositions::Text,
     };
     for run in [attend, attend_with_candle_ops] {
         let seen = run(&call, Some(2), &CancelToken::new()).expect("runs").statistics.expect("observed");

@@ -74,6 +74,21 @@ impl Columns {
         keys.start + column - first_column
     }
 
+    /// The column ranges of one row from its query backwards, each with the number of keys between it and
+    /// the query that the row does not see.
+    pub fn gaps<'a>(
+        &'a self,
+        visible: &'a [Range<usize>],
+    ) -> impl Iterator<Item = (Range<usize>, usize)> + 'a {
+        let mut gap = 0;
+        let mut next_start = None;
+        visible.iter().rev().map(move |range| {
+            gap += next_start.map_or(0, |next| next - (self.key_of(range.end - 1) + 1));
+            next_start = Some(self.key_of(range.start));
+            (range.clone(), gap)
+        })
+    }
+
     /// What one row sees, as column ranges: ascending and disjoint.
     pub fn row(&self, rule: &dyn VisibilityRule, row: usize) -> Vec<Range<usize>> {
         let mut visible = Vec::new();
@@ -119,6 +134,8 @@ mod tests {
         assert_eq!((columns.contiguous(), columns.width()), (None, 6));
         assert_eq!(columns.row(&Pinned, 11), [0..2, 3..6]);
         assert_eq!(columns.columns_below(5), 2);
+        let visible = columns.row(&Pinned, 11);
+        assert_eq!(columns.gaps(&visible).collect::<Vec<_>>(), [(3..6, 0), (0..2, 7)]);
         assert_eq!([0, 1, 2, 5].map(|column| columns.key_of(column)), [0, 1, 8, 11]);
     }
 }

@@ -1,10 +1,10 @@
 //! The same steps as the CPU kernel in plain candle ops, for devices. The tests run them on the CPU.
 
-use super::op::{Attended, AttentionCall, Statistics};
+use super::op::{Attended, AttentionCall, KeyPositions, Statistics};
 use super::{Columns, Geometry};
 use crate::Result;
 use crate::capture::Checks;
-use crate::model::decoder::RotaryTables;
+use crate::model::decoder::RotaryTable;
 use crate::progress::CancelToken;
 use candle_core::{D, DType, Tensor};
 use std::ops::Range;
@@ -32,14 +32,24 @@ pub fn attend_with_candle_ops(
         cancel.check()?;
         let rows = first..(first + block_rows).min(queries);
         let block = Block::new(call, rows);
-        let (scores, weights) = block.weights()?;
-        contexts.push(block.context(&weights)?);
+        let softmaxed = block.softmax()?;
+        contexts.push(block.context(&softmaxed.weights)?);
         if let (Some(observed), Some(delta)) = (&mut observed, observe_far_delta) {
-            observed.add(&block, &scores, &weights, delta)?;
+            observed.add(&block, &softmaxed, delta)?;
         }
     }
     let context = Tensor::cat(&contexts, 0)?.reshape((queries, heads * head_dim))?;
     Ok(Attended { context, statistics: observed.map(|observed| observed.statistics) })
+}
+
+/// Attention of one block.
+struct Softmaxed {
+    /// Masked scores `[heads, rows, columns]`.
+    scores: Tensor,
+    /// Log-sum-exp of each row `[heads, rows, 1]`.
+    lse: Tensor,
+    /// `[heads, rows, columns]`.
+    weights: Tensor,
 }
 
 /// One block of queries with the keys that it sees.
@@ -72,8 +82,8 @@ impl<'a> Block<'a> {
         Ok(packed.transpose(0, 1)?.contiguous()?)
     }
 
-    /// Masked scores and weights in f32, both `[heads, rows, columns]`.
-    fn weights(&self) -> Result<(Tensor, Tensor)> {
+    /// The block's masked softmax in f32.
+    fn softmax(&self) -> Result<Softmaxed> {
         let Geometry { heads, kv_heads, head_dim } = self.call.geometry;
         let (rows, width, device) = (self.rows.len(), self.columns.width(), self.call.q.device());
         let q = self.call.q.narrow(0, self.rows.start, rows)?.transpose(0, 1)?.contiguous()?;
@@ -81,28 +91,74 @@ impl<'a> Block<'a> {
         let k = self.packed(self.call.k)?;
         let scores = stacked.to_dtype(DType::F32)?.matmul(&k.to_dtype(DType::F32)?.transpose(1, 2)?)?;
         let mut scores = (scores.reshape((heads, rows, width))? * self.call.score.scale)?;
-        if let Some(tables) = self.call.slots {
-            scores = self.close_gaps(&scores, tables)?;
+        if let KeyPositions::Slots { rotation: Some(table) } = self.call.positions {
+            scores = self.close_gaps(&scores, table)?;
+        }
+        if let Some(slopes) = &self.call.score.alibi_slopes {
+            let slopes: Vec<f32> = slopes.iter().map(|&slope| slope as f32).collect();
+            let slopes = Tensor::from_vec(slopes, (heads, 1, 1), device)?;
+            let distances = Tensor::from_vec(self.distances(), (1, rows, width), device)?;
+            scores = (scores - slopes.broadcast_mul(&distances)?)?;
         }
         if let Some(cap) = self.call.score.softcap {
             scores = ((scores / cap)?.tanh()? * cap)?;
         }
         let hidden: Vec<f32> = self.visible.iter().map(|seen| (1.0 - seen) * MASKED_SCORE).collect();
         let scores = scores.broadcast_add(&Tensor::from_vec(hidden, (rows, width), device)?)?;
-        let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
-        let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
-        Ok((scores, weights))
+        let lse = self.log_sum_exp(&scores)?;
+        let weights = scores.broadcast_sub(&lse)?.exp()?;
+        Ok(Softmaxed { scores, lse, weights })
+    }
+
+    /// Log-sum-exp of each row, the virtual key counted: `[heads, rows, 1]`.
+    fn log_sum_exp(&self, scores: &Tensor) -> Result<Tensor> {
+        let mut max = scores.max_keepdim(D::Minus1)?;
+        let sinks = self.sinks(scores.device())?;
+        if let Some(sinks) = &sinks {
+            max = max.broadcast_maximum(sinks)?;
+        }
+        let mut sum = scores.broadcast_sub(&max)?.exp()?.sum_keepdim(D::Minus1)?;
+        if let Some(sinks) = &sinks {
+            sum = (sum + sinks.broadcast_sub(&max)?.exp()?)?;
+        }
+        Ok((sum.log()? + max)?)
+    }
+
+    /// Logits of the virtual key, `[heads, 1, 1]`.
+    fn sinks(&self, device: &candle_core::Device) -> Result<Option<Tensor>> {
+        let Some(logits) = &self.call.score.sink_logits else { return Ok(None) };
+        let logits: Vec<f32> = logits.iter().map(|&logit| logit as f32).collect();
+        Ok(Some(Tensor::from_vec(logits, (self.call.geometry.heads, 1, 1), device)?))
+    }
+
+    /// Positions between each key and query, in the text or in slots: `[rows, columns]`.
+    fn distances(&self) -> Vec<f32> {
+        let width = self.columns.width();
+        let mut distances = vec![0.0; self.rows.len() * width];
+        for (distances, row) in distances.chunks_exact_mut(width).zip(self.rows.clone()) {
+            let query = self.call.first_query + row;
+            let visible = self.columns.row(self.call.rule, query);
+            for (range, gap) in self.columns.gaps(&visible) {
+                let closed = if let KeyPositions::Slots { .. } = self.call.positions { gap } else { 0 };
+                for column in range {
+                    distances[column] = (query - self.columns.key_of(column) - closed) as f32;
+                }
+            }
+        }
+        distances
     }
 
     /// Replaces the scores of keys behind a gap by those of their slots, one key at a time: the
     /// queries are rotated back by each row's gap (see `SlotRotation`).
-    fn close_gaps(&self, scores: &Tensor, tables: &RotaryTables) -> Result<Tensor> {
+    fn close_gaps(&self, scores: &Tensor, table: &RotaryTable) -> Result<Tensor> {
         let Geometry { heads, kv_heads, head_dim } = self.call.geometry;
         let (rows, width, device) = (self.rows.len(), self.columns.width(), scores.device());
         let gaps = self.gaps();
         let q = self.call.q.narrow(0, self.rows.start, rows)?.to_dtype(DType::F32)?;
-        let (q0, q1) = (q.narrow(2, 0, head_dim / 2)?, q.narrow(2, head_dim / 2, head_dim / 2)?);
-        let (cos, sin) = (tables.cos().to_dtype(DType::F32)?, tables.sin().to_dtype(DType::F32)?);
+        let pairs = table.pairs();
+        let (q0, q1) = (q.narrow(2, 0, pairs)?, q.narrow(2, pairs, pairs)?);
+        let rest = q.narrow(2, 2 * pairs, head_dim - 2 * pairs)?;
+        let (cos, sin) = (table.cos().to_dtype(DType::F32)?, table.sin().to_dtype(DType::F32)?);
         let group = heads / kv_heads;
         let kv_of_head: Vec<u32> = (0..heads).map(|head| (head / group) as u32).collect();
         let kv_of_head = Tensor::new(kv_of_head, device)?;
@@ -120,7 +176,7 @@ impl<'a> Block<'a> {
             let back1 = (q1.broadcast_mul(&cos)? - q0.broadcast_mul(&sin)?)?;
             let key = self.call.k.get(self.columns.key_of(column))?.to_dtype(DType::F32)?;
             let key = key.index_select(&kv_of_head, 0)?;
-            let product = Tensor::cat(&[back0, back1], 2)?.broadcast_mul(&key)?.sum(2)?;
+            let product = Tensor::cat(&[&back0, &back1, &rest], 2)?.broadcast_mul(&key)?.sum(2)?;
             columns.push((product.t()? * self.call.score.scale)?.unsqueeze(2)?);
         }
         Ok(Tensor::cat(&columns, 2)?)
@@ -132,11 +188,8 @@ impl<'a> Block<'a> {
         let mut gaps = vec![0; self.rows.len() * width];
         for (gaps, row) in gaps.chunks_exact_mut(width).zip(self.rows.clone()) {
             let visible = self.columns.row(self.call.rule, self.call.first_query + row);
-            let mut gap = 0;
-            for pair in visible.windows(2).rev() {
-                let (behind, next) = (&pair[0], &pair[1]);
-                gap += self.columns.key_of(next.start) - self.columns.key_of(behind.end - 1) - 1;
-                gaps[behind.clone()].fill(gap as u32);
+            for (range, gap) in self.columns.gaps(&visible) {
+                gaps[range].fill(gap as u32);
             }
         }
         gaps
@@ -172,12 +225,15 @@ impl Observed {
         Self { queries, keys, statistics }
     }
 
-    fn add(&mut self, block: &Block<'_>, scores: &Tensor, weights: &Tensor, far_delta: usize) -> Result<()> {
+    fn add(&mut self, block: &Block<'_>, softmaxed: &Softmaxed, far_delta: usize) -> Result<()> {
+        let Softmaxed { scores, lse, weights } = softmaxed;
         let (heads, rows, width) = weights.dims3()?;
-        let max = scores.max_keepdim(D::Minus1)?;
-        let lse = (scores.broadcast_sub(&max)?.exp()?.sum_keepdim(D::Minus1)?.log()? + max)?;
-        let surprise = (weights * scores.broadcast_sub(&lse)?)?.sum(D::Minus1)?;
-        let row_sums = weights.sum(D::Minus1)?.flatten_all()?.to_vec1::<f32>()?;
+        let surprise = (weights * scores.broadcast_sub(lse)?)?.sum(D::Minus1)?;
+        let mut row_sums = weights.sum_keepdim(D::Minus1)?;
+        if let Some(sinks) = block.sinks(weights.device())? {
+            row_sums = (row_sums + sinks.broadcast_sub(lse)?.exp()?)?;
+        }
+        let row_sums = row_sums.flatten_all()?.to_vec1::<f32>()?;
         let lse = lse.flatten_all()?.to_vec1::<f32>()?;
         let surprise = surprise.flatten_all()?.to_vec1::<f32>()?;
         for (i, &lse) in lse.iter().enumerate() {

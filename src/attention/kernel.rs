@@ -26,14 +26,21 @@ pub struct AttentionInput<'a, T> {
     /// Head counts and width.
     pub geometry: Geometry,
     /// From `q · k` to a score.
-    pub score: ScoreRule,
+    pub score: &'a ScoreRule,
     /// Position of the first query; keys are counted from position 0.
     pub first_query: usize,
-    /// Rotations by which retained keys close up to slots; `None` for the text's own positions.
-    pub slots: Option<SlotRotation<'a, T>>,
+    /// Retained keys close up to slots; `None` for the text's own positions.
+    pub slots: Option<Slots<'a, T>>,
 }
 
-/// Rotary tables, `[positions, head_dim / 2]` each, to move queries from text positions to slots.
+/// Retained keys count from their slots in the cache.
+#[derive(Clone, Copy)]
+pub struct Slots<'a, T> {
+    /// How the layer's rotary embedding follows, where it has one.
+    pub rotation: Option<SlotRotation<'a, T>>,
+}
+
+/// Rotary tables, `[positions, pairs]` each, to move queries from text positions to slots.
 ///
 /// A key behind a gap of `g` evicted ones is `g` positions nearer in slots than in the text. Rotating
 /// the query back by `g` gives the same score as rotating the key forward, and keys stay as they are.
@@ -43,17 +50,20 @@ pub struct SlotRotation<'a, T> {
     pub cos: &'a [T],
     /// Sines.
     pub sin: &'a [T],
+    /// Rotated pairs of a head; its elements from `2 · pairs` on are not rotated.
+    pub pairs: usize,
 }
 
 impl<T: Real> SlotRotation<'_, T> {
     /// `query` rotated back by `gap` positions · `key`.
     fn product(&self, query: &[T], key: &[T], gap: usize) -> T {
-        let pairs = query.len() / 2;
+        let pairs = self.pairs;
         let (cos, sin) = (&self.cos[gap * pairs..][..pairs], &self.sin[gap * pairs..][..pairs]);
+        let ((query, q_rest), (key, k_rest)) = (query.split_at(2 * pairs), key.split_at(2 * pairs));
         let ((q0, q1), (k0, k1)) = (query.split_at(pairs), key.split_at(pairs));
         let terms = (0..pairs)
             .map(|i| k0[i] * (q0[i] * cos[i] + q1[i] * sin[i]) + k1[i] * (q1[i] * cos[i] - q0[i] * sin[i]));
-        terms.sum()
+        terms.chain(q_rest.iter().zip(k_rest).map(|(&q, &k)| q * k)).sum()
     }
 }
 
@@ -162,7 +172,7 @@ impl<'a, T: Real> Block<'a, T> {
         let mut summaries = Vec::with_capacity(heads * self.rows.len());
         for kv_head in 0..kv_heads {
             self.score(kv_head, scratch);
-            self.normalise(scratch, &mut summaries);
+            self.normalise(kv_head, scratch, &mut summaries);
             self.observe(kv_head, &scratch.scores, &summaries, observers);
             self.apply(kv_head, scratch, context);
         }
@@ -186,41 +196,58 @@ impl<'a, T: Real> Block<'a, T> {
         let queries = MatrixRef::rows(&scratch.q, stacked, head_dim, head_dim);
         let keys = self.packed(self.input.k, kv_head, &mut scratch.k);
         matrix_product(&mut scratch.scores, self.columns.width(), queries, keys.transposed());
-        if let Some(slots) = &self.input.slots {
-            self.close_gaps(slots, keys, &scratch.q, &mut scratch.scores);
+        if let Some(rotation) = self.input.slots.as_ref().and_then(|slots| slots.rotation.as_ref()) {
+            self.close_gaps(rotation, keys, &scratch.q, &mut scratch.scores);
+        }
+        if self.input.score.alibi_slopes.is_some() {
+            self.add_distances(kv_head, &mut scratch.scores);
         }
     }
 
     /// Replaces the scores of keys behind a gap by those of their slots.
-    fn close_gaps(&self, slots: &SlotRotation<'_, T>, keys: MatrixRef<'_, T>, q: &[T], scores: &mut [T]) {
+    fn close_gaps(&self, rotation: &SlotRotation<'_, T>, keys: MatrixRef<'_, T>, q: &[T], scores: &mut [T]) {
         let (dim, width) = (self.input.geometry.head_dim, self.columns.width());
         let rows = q.chunks_exact(dim).zip(scores.chunks_exact_mut(width));
         for ((query, scores), visible) in rows.zip(self.visible.iter().cycle()) {
-            let Some((last, behind_gaps)) = visible.split_last() else { continue };
-            let mut gap = 0;
-            let mut next_start = self.columns.key_of(last.start);
-            for range in behind_gaps.iter().rev() {
-                gap += next_start - (self.columns.key_of(range.end - 1) + 1);
-                next_start = self.columns.key_of(range.start);
-                for column in range.clone() {
-                    scores[column] = slots.product(query, keys.row(column), gap);
+            for (range, gap) in self.columns.gaps(visible).filter(|(_, gap)| *gap > 0) {
+                for column in range {
+                    scores[column] = rotation.product(query, keys.row(column), gap);
                 }
             }
         }
     }
 
-    fn normalise(&self, scratch: &mut Scratch<T>, summaries: &mut Vec<RowSummary<T>>) {
-        let (width, softcap) = (self.columns.width(), self.input.score.softcap.map(T::of));
-        let stacked = self.input.geometry.group() * self.rows.len();
-        let rows = scratch.scores[..stacked * width].chunks_exact_mut(width);
-        vectorized(
-            #[inline(always)]
-            || {
-                for (row, visible) in rows.zip(self.visible.iter().cycle()) {
-                    summaries.push(softmax_row(row, visible, softcap));
+    /// Lowers each score by its head's slope times the distance between key and query, in the text or in slots.
+    fn add_distances(&self, kv_head: usize, scores: &mut [T]) {
+        let (group, rows, width) = (self.input.geometry.group(), self.rows.len(), self.columns.width());
+        for (stacked, scores) in scores.chunks_exact_mut(width).take(group * rows).enumerate() {
+            let Some(slope) = self.input.score.slope::<T>(kv_head * group + stacked / rows) else { return };
+            let row = stacked % rows;
+            let query = self.input.first_query + self.rows.start + row;
+            for (range, gap) in self.columns.gaps(&self.visible[row]) {
+                let closed = if self.input.slots.is_some() { gap } else { 0 };
+                let first_distance = query - self.columns.key_of(range.start) - closed;
+                for (score, nearer) in scores[range].iter_mut().zip(0..) {
+                    *score = *score - slope * T::of((first_distance - nearer) as f64);
                 }
-            },
-        );
+            }
+        }
+    }
+
+    fn normalise(&self, kv_head: usize, scratch: &mut Scratch<T>, summaries: &mut Vec<RowSummary<T>>) {
+        let (width, softcap) = (self.columns.width(), self.input.score.softcap.map(T::of));
+        let (group, rows) = (self.input.geometry.group(), self.rows.len());
+        for (in_group, scores) in scratch.scores.chunks_exact_mut(rows * width).take(group).enumerate() {
+            let sink = self.input.score.sink(kv_head * group + in_group);
+            vectorized(
+                #[inline(always)]
+                || {
+                    for (row, visible) in scores.chunks_exact_mut(width).zip(&self.visible) {
+                        summaries.push(softmax_row(row, visible, softcap, sink));
+                    }
+                },
+            );
+        }
     }
 
     fn observe(
@@ -239,7 +266,7 @@ impl<'a, T: Real> Block<'a, T> {
                 columns: &self.columns,
                 visible: &self.visible,
                 weights: &weights[stacked * width..(stacked + rows) * width],
-                finite: summaries[head * rows..(head + 1) * rows].iter().map(|s| s.lse.is_finite()).collect(),
+                summaries: &summaries[head * rows..(head + 1) * rows],
             };
             for observer in observers {
                 observer.observe(&block);

@@ -1,6 +1,6 @@
 //! Observers: what is learnt from the weights while they exist.
 
-use super::softmax::vectorized;
+use super::softmax::{RowSummary, vectorized};
 use super::{Columns, Real};
 use crate::capture::Checks;
 use std::ops::Range;
@@ -18,16 +18,17 @@ pub struct WeightBlock<'a, T> {
     pub visible: &'a [Vec<Range<usize>>],
     /// `[rows, columns]`.
     pub weights: &'a [T],
-    /// Whether each row's weights are finite.
-    pub finite: Vec<bool>,
+    /// What the softmax of each row left behind.
+    pub summaries: &'a [RowSummary<T>],
 }
 
-impl<T> WeightBlock<'_, T> {
-    /// The rows: query position, weights, visible columns, whether finite.
-    pub fn rows(&self) -> impl Iterator<Item = (usize, &[T], &[Range<usize>], bool)> {
-        let rows = self.weights.chunks_exact(self.columns.width().max(1)).zip(self.visible).zip(&self.finite);
-        rows.enumerate().map(|(i, ((weights, visible), &finite))| {
-            (self.first_query + i, weights, visible.as_slice(), finite)
+impl<T: Real> WeightBlock<'_, T> {
+    /// The rows: query position, weights, visible columns, summary.
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &[T], &[Range<usize>], &RowSummary<T>)> {
+        let rows =
+            self.weights.chunks_exact(self.columns.width().max(1)).zip(self.visible).zip(self.summaries);
+        rows.enumerate().map(|(i, ((weights, visible), summary))| {
+            (self.first_query + i, weights, visible.as_slice(), summary)
         })
     }
 }
@@ -75,8 +76,8 @@ impl<T: Real> Observer<T> for ColumnSums {
         vectorized(
             #[inline(always)]
             || {
-                for (query, weights, visible, finite) in block.rows() {
-                    if !finite {
+                for (query, weights, visible, summary) in block.rows() {
+                    if !summary.lse.is_finite() {
                         continue;
                     }
                     // Keys up to `query − Δ` are far.
@@ -130,8 +131,8 @@ impl RowChecks {
 impl<T: Real> Observer<T> for RowChecks {
     fn observe(&self, block: &WeightBlock<'_, T>) {
         let mut found = Checks::default();
-        for (query, weights, visible, finite) in block.rows() {
-            if !finite {
+        for (query, weights, visible, summary) in block.rows() {
+            if !summary.lse.is_finite() {
                 found.nan_count += 1;
                 found.first_nan.get_or_insert((self.layer, block.head, query));
                 continue;
@@ -140,7 +141,8 @@ impl<T: Real> Observer<T> for RowChecks {
                 #[inline(always)]
                 || visible.iter().map(|range| lane_sum(&weights[range.clone()])).sum(),
             );
-            found.max_row_sum_error = found.max_row_sum_error.max((sum.wide() - 1.0).abs());
+            found.max_row_sum_error =
+                found.max_row_sum_error.max(((sum + summary.sink_weight).wide() - 1.0).abs());
             let future = block.columns.columns_below(query + 1)..weights.len();
             for range in masked(visible, weights.len()).chain([future]) {
                 for &leaked in &weights[range] {

@@ -5,12 +5,12 @@
 
 use super::device::attend_with_candle_ops;
 use super::{
-    AttentionInput, ColumnSums, Geometry, Observer, Real, RowChecks, ScoreRule, SlotRotation, VisibilityRule,
-    attend_slices,
+    AttentionInput, ColumnSums, Geometry, Observer, Real, RowChecks, ScoreRule, SlotRotation, Slots,
+    VisibilityRule, attend_slices,
 };
 use crate::Result;
 use crate::capture::Checks;
-use crate::model::decoder::RotaryTables;
+use crate::model::decoder::RotaryTable;
 use crate::progress::CancelToken;
 use candle_core::{CpuStorage, DType, Device, Storage, Tensor, WithDType};
 
@@ -26,15 +26,27 @@ pub struct AttentionCall<'a> {
     /// Head counts and width.
     pub geometry: Geometry,
     /// From `q · k` to a score.
-    pub score: ScoreRule,
+    pub score: &'a ScoreRule,
     /// Which keys a query sees.
     pub rule: &'a dyn VisibilityRule,
     /// Position of the first query.
     pub first_query: usize,
     /// Number of the layer, to name the place of a NaN.
     pub layer: usize,
-    /// Rotary tables when retained keys count from their slots; `None` for the text's own positions.
-    pub slots: Option<&'a RotaryTables>,
+    /// What a key's position is counted in.
+    pub positions: KeyPositions<'a>,
+}
+
+/// What a key's position is counted in.
+#[derive(Debug, Clone, Copy)]
+pub enum KeyPositions<'a> {
+    /// Its place in the text.
+    Text,
+    /// Its slot in the cache: gaps close up.
+    Slots {
+        /// The layer's rotary embedding, where it has one.
+        rotation: Option<&'a RotaryTable>,
+    },
 }
 
 /// What the weights of one layer added up to, on the host.
@@ -98,11 +110,15 @@ fn attend_on_cpu<T: Real + WithDType>(
                 let input = AttentionInput { q, k, v, geometry, score, first_query, slots: None };
                 let run =
                     |input: &AttentionInput<'_, T>| Ok(attend_slices(input, call.rule, &observers, cancel)?);
-                match call.slots {
-                    None => run(&input),
-                    Some(tables) => with_slice(tables.cos(), |cos| {
-                        with_slice(tables.sin(), |sin| {
-                            run(&AttentionInput { slots: Some(SlotRotation { cos, sin }), ..input })
+                match call.positions {
+                    KeyPositions::Text => run(&input),
+                    KeyPositions::Slots { rotation: None } => {
+                        run(&AttentionInput { slots: Some(Slots { rotation: None }), ..input })
+                    }
+                    KeyPositions::Slots { rotation: Some(table) } => with_slice(table.cos(), |cos| {
+                        with_slice(table.sin(), |sin| {
+                            let rotation = Some(SlotRotation { cos, sin, pairs: table.pairs() });
+                            run(&AttentionInput { slots: Some(Slots { rotation }), ..input })
                         })
                     }),
                 }

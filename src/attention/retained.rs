@@ -59,9 +59,17 @@ impl<T: Real> RetainedKeys<T> {
         &self.sums
     }
 
-    /// One row: the group's queries `[group, head_dim]` attend to all keys held. Fills `context`
-    /// `[group, head_dim]`, adds the weights to the sums, and returns for each key the weight summed over the group.
-    pub fn attend(&mut self, q: &[T], score: ScoreRule, context: &mut [T]) -> Vec<f64> {
+    /// One row: the group's queries `[group, head_dim]`, of which the first is head `first_head`'s, attend
+    /// to all keys held, from position `query`. Fills `context` `[group, head_dim]`, adds the weights to the
+    /// sums, and returns for each key the weight summed over the group.
+    pub fn attend(
+        &mut self,
+        q: &[T],
+        score: &ScoreRule,
+        first_head: usize,
+        query: usize,
+        context: &mut [T],
+    ) -> Vec<f64> {
         let (dim, held) = (self.head_dim, self.positions.len());
         let group = q.len() / dim;
         let scale = T::of(score.scale);
@@ -72,14 +80,19 @@ impl<T: Real> RetainedKeys<T> {
         let queries = MatrixRef::rows(&self.scaled, group, dim, dim);
         matrix_product(&mut self.scores, held, queries, keys.transposed());
         let softcap = score.softcap.map(T::of);
-        let scores = &mut self.scores;
+        let (scores, positions) = (&mut self.scores, &self.positions);
         #[expect(clippy::single_range_in_vec_init, reason = "a row with one visible range")]
         let all = [0..held];
         vectorized(
             #[inline(always)]
             || {
-                for row in scores.chunks_exact_mut(held) {
-                    softmax_row(row, &all, softcap);
+                for (row, head) in scores.chunks_exact_mut(held).zip(first_head..) {
+                    if let Some(slope) = score.slope::<T>(head) {
+                        for (score, &key) in row.iter_mut().zip(positions) {
+                            *score = *score - slope * T::of((query - key) as f64);
+                        }
+                    }
+                    softmax_row(row, &all, softcap, score.sink(head));
                 }
             },
         );

@@ -8,11 +8,13 @@ const LANES: usize = 32;
 
 /// What one row's softmax leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct RowSummary<T> {
-    /// `ln Σ exp(score)`; not finite when a score is not.
-    pub(crate) lse: T,
-    /// `−Σ A ln A` in nats.
-    pub(crate) entropy_nats: T,
+pub struct RowSummary<T> {
+    /// `ln Σ exp(score)`, the virtual key counted; not finite when a score is not.
+    pub lse: T,
+    /// `−Σ A ln A` over the keys in nats.
+    pub entropy_nats: T,
+    /// Weight on the virtual key; 0 where the model has none.
+    pub sink_weight: T,
 }
 
 /// Runs `work` compiled for the widest vectors that this processor has.
@@ -21,15 +23,17 @@ pub(crate) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
 }
 
-/// Turns scores into weights over `visible` and sets every other column to exactly 0.
+/// Turns scores into weights over `visible` and sets every other column to exactly 0. `sink` is the
+/// logit of a virtual key that takes its part of the mass.
 #[inline(always)]
 pub(crate) fn softmax_row<T: Real>(
     scores: &mut [T],
     visible: &[Range<usize>],
     softcap: Option<T>,
+    sink: Option<T>,
 ) -> RowSummary<T> {
     let mut masked_from = 0;
-    let mut max = T::neg_infinity();
+    let mut max = sink.unwrap_or(T::neg_infinity());
     for range in visible {
         scores[masked_from..range.start].fill(T::zero());
         masked_from = range.end;
@@ -47,11 +51,18 @@ pub(crate) fn softmax_row<T: Real>(
         sum += part_sum;
         moment += part_moment;
     }
+    let on_keys = sum;
+    let on_sink = sink.map_or(T::zero(), |logit| (logit - max).exp_nonpositive());
+    sum += on_sink;
     let inverse = T::one() / sum;
     for range in visible {
         scores[range.clone()].iter_mut().for_each(|weight| *weight = *weight * inverse);
     }
-    RowSummary { lse: max + sum.ln(), entropy_nats: sum.ln() - moment * inverse }
+    RowSummary {
+        lse: max + sum.ln(),
+        entropy_nats: (sum.ln() * on_keys - moment) * inverse,
+        sink_weight: on_sink * inverse,
+    }
 }
 
 /// Turns scores into weights with a known log-sum-exp: `exp(score − lse)`.
@@ -134,7 +145,7 @@ mod tests {
     #[expect(clippy::single_range_in_vec_init, reason = "a row with one visible range")]
     fn weights_are_exact_and_masked_columns_are_zero() {
         let mut scores = [9.0_f64, 1.0, 2.0, 3.0, 9.0];
-        let summary = softmax_row(&mut scores, &[1..4], None);
+        let summary = softmax_row(&mut scores, &[1..4], None, None);
         let z: f64 = [1.0_f64, 2.0, 3.0].iter().map(|s| s.exp()).sum();
         assert_eq!((scores[0], scores[4]), (0.0, 0.0));
         for (j, s) in [(1, 1.0_f64), (2, 2.0), (3, 3.0)] {
@@ -150,7 +161,7 @@ mod tests {
         for bad in [f32::NAN, f32::INFINITY] {
             let mut scores = vec![0.5_f32; 40];
             scores[37] = bad;
-            assert!(!softmax_row(&mut scores, &[0..3, 5..40], None).lse.is_finite());
+            assert!(!softmax_row(&mut scores, &[0..3, 5..40], None, None).lse.is_finite());
         }
     }
 }

@@ -10,6 +10,7 @@ pub use patterns::{MASKED, PatternTile};
 pub(crate) use prefill::wide_negative_log_likelihood;
 pub use prefill::{PrefillOptions, PrefillTiming, Prefilled, full_cache_rule, plain_prefill, prefill};
 
+use crate::attention::ScoreRule;
 use crate::model::ModelInfo;
 use crate::model::tokenizer::TokenSequence;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Capture {
 /// One layer of a [`Capture`], all row-major `f32` on the host.
 #[derive(Debug, Clone, Default)]
 pub struct LayerCapture {
+    /// From `q · k` to a row of weights.
+    pub score: ScoreRule,
     /// Rotated queries `[n, heads, head_dim]`.
     pub q: Vec<f32>,
     /// Rotated keys `[n, kv_heads, head_dim]`.

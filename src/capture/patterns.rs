@@ -129,8 +129,9 @@ impl Capture {
     fn block(&self, layer: usize, head: usize, rows: Range<usize>, keys: Range<usize>) -> Vec<f32> {
         let (spec, captured) = (&self.model.spec, &self.layers[layer]);
         let (heads, kv_heads, dim) = (spec.heads, spec.kv_heads, spec.head_dim);
-        let score = spec.score_rule();
+        let score = &captured.score;
         let (scale, softcap) = (score.scale as f32, score.softcap.map(|cap| cap as f32));
+        let slope = score.slope::<f32>(head);
         let mut q = Vec::with_capacity(rows.len() * dim);
         for row in rows.clone() {
             let at = (row * heads + head) * dim;
@@ -148,6 +149,11 @@ impl Capture {
             #[inline(always)]
             || {
                 for (weights, row) in weights.chunks_exact_mut(keys.len()).zip(rows) {
+                    if let Some(slope) = slope {
+                        for (score, key) in weights.iter_mut().zip(keys.clone()) {
+                            *score -= slope * (row as f32 - key as f32);
+                        }
+                    }
                     exp_shifted_row(weights, captured.lse[head * self.tokens.len() + row], softcap);
                 }
             },

@@ -3,7 +3,9 @@
 use super::{Capture, Checks, LayerCapture};
 use crate::Result;
 use crate::analysis::FAR_DELTA;
-use crate::attention::{AttentionCall, Causal, LocalWindow, Statistics, VisibilityRule, attend};
+use crate::attention::{
+    AttentionCall, Causal, KeyPositions, LocalWindow, ScoreRule, Statistics, VisibilityRule, attend,
+};
 use crate::model::decoder::{Decoder, LayerOutput};
 use crate::model::tokenizer::TokenSequence;
 use crate::model::{ModelInfo, ModelSpec};
@@ -113,6 +115,7 @@ pub fn plain_prefill(
 /// One layer as it ran. The tensors are reused by the next layer: what is kept is copied.
 struct ObservedLayer<'a> {
     projected: &'a LayerOutput,
+    score: &'a ScoreRule,
     statistics: Statistics,
     /// Residual stream behind the layer, `[n, hidden]`.
     hidden: &'a Tensor,
@@ -130,7 +133,7 @@ fn run_layers(
 ) -> Result<Tensor> {
     let (spec, n) = (decoder.spec(), ids.len());
     let tables = decoder.rotary_tables(n)?;
-    let hidden = decoder.embed(ids)?;
+    let hidden = decoder.embed(ids, 0)?;
     let zeros = |heads| Tensor::zeros((n, heads, spec.head_dim), decoder.dtype(), decoder.device());
     let projected = LayerOutput { q: zeros(spec.heads)?, k: zeros(spec.kv_heads)?, v: zeros(spec.kv_heads)? };
     let chunks = || (0..n).step_by(CHUNK_ROWS).map(|first| (first, CHUNK_ROWS.min(n - first)));
@@ -147,11 +150,11 @@ fn run_layers(
             k: &projected.k,
             v: &projected.v,
             geometry: spec.geometry(),
-            score: spec.score_rule(),
+            score: decoder.score_rule(layer),
             rule: &*full_cache_rule(spec, layer),
             first_query: 0,
             layer,
-            slots: None,
+            positions: KeyPositions::Text,
         };
         let attended = attend(&call, observe_far_delta, cancel)?;
         for (first, rows) in chunks() {
@@ -161,7 +164,8 @@ fn run_layers(
             hidden.slice_set(&behind, 0, first)?;
         }
         if let Some(statistics) = attended.statistics {
-            each(ObservedLayer { projected: &projected, statistics, hidden: &hidden })?;
+            let score = decoder.score_rule(layer);
+            each(ObservedLayer { projected: &projected, score, statistics, hidden: &hidden })?;
         }
         reporter.progress(Progress {
             stage: "Running the prompt".to_owned(),
@@ -174,11 +178,12 @@ fn run_layers(
 }
 
 fn capture_layer(observed: ObservedLayer<'_>) -> Result<LayerCapture> {
-    let ObservedLayer { projected, statistics, hidden } = observed;
+    let ObservedLayer { projected, score, statistics, hidden } = observed;
     let hidden_max_abs = host(&hidden.abs()?.max(D::Minus1)?)?;
     // `[n, kv_heads, head_dim]` to one norm per head and token, `[kv_heads, n]`.
     let head_norms = |x: &Tensor| host(&norms(x)?.t()?);
     Ok(LayerCapture {
+        score: score.clone(),
         hidden_norm: host(&norms(hidden)?)?,
         hidden_max_abs,
         key_norm: head_norms(&projected.k)?,

@@ -37,6 +37,7 @@ impl AttendingLayer {
         capture: Option<&Capture>,
         layer: usize,
         shared_rows: usize,
+        score: ScoreRule,
     ) -> Self {
         let geometry = spec.geometry();
         let caches = match capture {
@@ -50,7 +51,7 @@ impl AttendingLayer {
             None => Caches::F32(Vec::new()),
         };
         let evicted_at = vec![vec![NEVER; n]; geometry.kv_heads];
-        Self { geometry, score: spec.score_rule(), policy, caches, evicted_at }
+        Self { geometry, score, policy, caches, evicted_at }
     }
 
     pub(super) fn into_evictions(self) -> Vec<Vec<u32>> {
@@ -73,7 +74,7 @@ impl AttendingLayer {
         let host = |x: &Tensor| x.to_device(&Device::Cpu)?.to_dtype(wanted);
         let (q, k, v) = (host(&projected.q)?, host(&projected.k)?, host(&projected.v)?);
         let Self { geometry, score, policy, caches, evicted_at } = self;
-        let chunk = Chunk { rows, geometry: *geometry, score: *score, policy, cancel };
+        let chunk = Chunk { rows, geometry: *geometry, score, policy, cancel };
         let context = match caches {
             Caches::F32(caches) => chunk.run(caches, evicted_at, &q, &k, &v)?,
             Caches::F64(caches) => chunk.run(caches, evicted_at, &q, &k, &v)?,
@@ -110,7 +111,7 @@ fn shared_keys(
 struct Chunk<'a> {
     rows: Range<usize>,
     geometry: Geometry,
-    score: ScoreRule,
+    score: &'a ScoreRule,
     policy: &'a AttentionPolicy,
     cancel: &'a CancelToken,
 }
@@ -230,6 +231,6 @@ impl<T: Real> Inputs<'_, T> {
         cache.push(position, &self.k[at..at + head_dim], &self.v[at..at + head_dim], 0.0);
         let group = chunk.geometry.group();
         let q = (index * heads + kv_head * group) * head_dim;
-        cache.attend(&self.q[q..q + group * head_dim], chunk.score, context)
+        cache.attend(&self.q[q..q + group * head_dim], chunk.score, kv_head * group, position, context)
     }
 }

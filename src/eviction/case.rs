@@ -2,6 +2,7 @@
 
 use crate::analysis::{Analysis, AnalysisOptions};
 use crate::capture::Capture;
+use crate::model::ModelSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -138,6 +139,9 @@ pub enum CaseError {
     /// Slots for a policy that decides by attention.
     #[error("h2o, tova and lowest take original positions only")]
     NoSlots,
+    /// Slots for a model that has learned absolute positions.
+    #[error("this model has learned absolute positions, which keys can't leave: choose original positions")]
+    LearnedPositions,
     /// Pins that can't be read.
     #[error("pins {0:?} are neither a list of positions nor bos, detected, detected-prefix:N or first:K")]
     BadPins(String),
@@ -159,11 +163,11 @@ impl EvictionCase {
         Self { policy: PolicyName::Fifo, budget: Some(budget), pins, ..Self::default() }
     }
 
-    /// Checks the case against a text of `n` tokens and its pins.
+    /// Checks the case against a model, a text of `n` tokens and its pins.
     ///
     /// # Errors
     /// What makes no sense, by name.
-    pub fn check(&self, n: usize, pins: &BTreeSet<usize>) -> Result<(), CaseError> {
+    pub fn check(&self, spec: &ModelSpec, n: usize, pins: &BTreeSet<usize>) -> Result<(), CaseError> {
         if n < 3 {
             return Err(CaseError::TextTooShort(n));
         }
@@ -172,6 +176,9 @@ impl EvictionCase {
         }
         if self.positions == Positions::Slot && !self.policy.is_position_only() {
             return Err(CaseError::NoSlots);
+        }
+        if self.positions == Positions::Slot && spec.learned_positions.is_some() {
+            return Err(CaseError::LearnedPositions);
         }
         if let Some(&pin) = pins.iter().find(|&&pin| pin >= n) {
             return Err(CaseError::PinOutside { pin, tokens: n });

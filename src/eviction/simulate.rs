@@ -8,7 +8,7 @@ use super::attending::AttendingLayer;
 use super::schedule::Schedule;
 use super::{AttentionPolicy, EvictionCase, Pins, Positions, Retention};
 use crate::Result;
-use crate::attention::{AttentionCall, VisibilityRule, attend};
+use crate::attention::{AttentionCall, KeyPositions, VisibilityRule, attend};
 use crate::capture::{Capture, full_cache_rule, wide_negative_log_likelihood};
 use crate::model::decoder::{Decoder, LayerOutput, RotaryTables};
 use crate::progress::CancelToken;
@@ -81,7 +81,7 @@ pub fn simulate(
 ) -> Result<EvictionRun> {
     let start = Instant::now();
     let n = ids.len();
-    case.check(n, &pins.tokens)?;
+    case.check(decoder.spec(), n, &pins.tokens)?;
     let budget = case.budget_in(n);
     let first_differing_row = (budget + 1 < n).then_some(budget + 1);
     let policy = AttentionPolicy::of(case, &pins.tokens, n);
@@ -174,7 +174,8 @@ impl<'a> Simulation<'a> {
         }
         let attending = (0..spec.layers).map(|layer| {
             let policy = policy.filter(|_| spec.windows[layer].is_none())?.clone();
-            Some(AttendingLayer::new(spec, n, policy, prefix.map(|p| p.capture), layer, shared_rows))
+            let (capture, score) = (prefix.map(|p| p.capture), decoder.score_rule(layer).clone());
+            Some(AttendingLayer::new(spec, n, policy, capture, layer, shared_rows, score))
         });
         Ok(Self {
             decoder,
@@ -188,7 +189,7 @@ impl<'a> Simulation<'a> {
 
     /// Runs a chunk of rows through all layers; returns the residual stream behind the last.
     fn layers(&mut self, ids: &[u32], rows: Range<usize>, cancel: &CancelToken) -> Result<Tensor> {
-        let mut hidden = self.decoder.embed(ids)?;
+        let mut hidden = self.decoder.embed(ids, rows.start)?;
         for layer in 0..self.decoder.spec().layers {
             cancel.check()?;
             let (decoder, tables) = (self.decoder, &self.tables);
@@ -213,11 +214,15 @@ impl<'a> Simulation<'a> {
                     k: &store.k.narrow(0, 0, rows.end)?,
                     v: &store.v.narrow(0, 0, rows.end)?,
                     geometry: spec.geometry(),
-                    score: spec.score_rule(),
+                    score: decoder.score_rule(layer),
                     rule,
                     first_query: rows.start,
                     layer,
-                    slots: (slots && local.is_none()).then_some(tables),
+                    positions: if slots && local.is_none() {
+                        KeyPositions::Slots { rotation: tables.of_layer(layer) }
+                    } else {
+                        KeyPositions::Text
+                    },
                 };
                 Ok(attend(&call, None, cancel)?.context)
             })?;

@@ -41,7 +41,7 @@ pub enum ModelError {
         /// What the file says.
         found: String,
         /// What there is.
-        known: &'static str,
+        known: String,
         /// Where it is.
         path: PathBuf,
     },
@@ -94,6 +94,16 @@ pub enum ModelError {
         needed: String,
         /// What there is, with its unit.
         available: String,
+    },
+    /// A text longer than the model's table of learned positions.
+    #[error(
+        "The prompt has {tokens} tokens, but the model has learned only {most} positions: shorten the prompt"
+    )]
+    BeyondPositions {
+        /// Length of the prompt.
+        tokens: usize,
+        /// Positions that the model has.
+        most: usize,
     },
     /// A run before a model was opened.
     #[error("No model is open: open one first")]

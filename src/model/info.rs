@@ -25,6 +25,8 @@ pub struct ModelInfo {
     pub weight_bytes: u64,
     /// Whether the model brings a chat template.
     pub has_chat_template: bool,
+    /// What the model's files say that was ignored, and what they leave out that was assumed; one line each.
+    pub warnings: Vec<String>,
     /// Wall time of loading.
     pub load_ms: f64,
 }

@@ -1,12 +1,12 @@
 //! From a model's files to a model that runs.
 
-use super::config::read_config;
+use super::config::{ConfigReading, read_config};
 use super::decoder::Decoder;
 use super::gguf::spec_of_gguf;
 use super::source::LocatedModel;
 use super::spec::RopeScaling;
 use super::tokenizer::PromptTokenizer;
-use super::weights::{GgufWeights, SafetensorsWeights, WeightSource};
+use super::weights::{FamilyWeights, GgufWeights, SafetensorsWeights, WeightSource};
 use super::{ModelError, ModelInfo, ModelSpec};
 use crate::Result;
 use crate::capture::{available_memory_bytes, format_bytes};
@@ -41,7 +41,7 @@ pub fn load_model(
     let start = Instant::now();
     let path = located.path.as_path();
     let files = if path.is_dir() { open_folder(path)? } else { open_gguf(path)? };
-    let Files { spec, source, tokenizer, first_file } = files;
+    let Files { spec, warnings, source, tokenizer, first_file } = files;
     tokenizer.check_vocabulary(spec.vocab)?;
     check_memory(&spec, path)?;
     let device = Device::Cpu;
@@ -61,6 +61,7 @@ pub fn load_model(
         weight_bytes: decoder.weight_bytes(),
         has_chat_template: tokenizer.has_chat_template(),
         load_ms: start.elapsed().as_secs_f64() * 1e3,
+        warnings,
         spec,
     };
     Ok(LoadedModel { info: Arc::new(info), decoder, tokenizer })
@@ -69,6 +70,8 @@ pub fn load_model(
 /// A model's files, opened and understood but for the weights.
 struct Files {
     spec: ModelSpec,
+    /// What the configuration says and was ignored, or did not say and was assumed.
+    warnings: Vec<String>,
     source: Box<dyn WeightSource>,
     tokenizer: PromptTokenizer,
     first_file: std::path::PathBuf,
@@ -79,22 +82,22 @@ fn open_folder(folder: &Path) -> Result<Files> {
     if !config.is_file() {
         return Err(ModelError::NoConfig { path: folder.to_owned() }.into());
     }
-    let spec = read_config(&config)?;
+    let ConfigReading { spec, layout, warnings } = read_config(&config)?;
     let first_file = SafetensorsWeights::files_of(folder)?.swap_remove(0);
-    let source = Box::new(SafetensorsWeights::open(folder)?);
+    let source = Box::new(FamilyWeights::new(SafetensorsWeights::open(folder)?, layout, &spec));
     let tokenizer = PromptTokenizer::from_folder(folder)?;
-    Ok(Files { spec, source, tokenizer, first_file })
+    Ok(Files { spec, warnings, source, tokenizer, first_file })
 }
 
 fn open_gguf(path: &Path) -> Result<Files> {
     let source = GgufWeights::open(path)?;
     let mut spec = spec_of_gguf(source.header(), path)?;
     if let Some(divisors) = source.rope_divisors(spec.head_dim / 2)? {
-        spec.rope.scaling = RopeScaling::PerFrequency { divisors };
+        spec.ropes[0].scaling = RopeScaling::PerFrequency { divisors };
     }
     let tokenizer = PromptTokenizer::from_gguf(source.header(), path)?;
     let source = Box::new(source.with_interleaved_heads(spec.heads, spec.kv_heads));
-    Ok(Files { spec, source, tokenizer, first_file: path.to_owned() })
+    Ok(Files { spec, warnings: Vec::new(), source, tokenizer, first_file: path.to_owned() })
 }
 
 fn check_memory(spec: &ModelSpec, path: &Path) -> std::result::Result<(), ModelError> {

@@ -5,7 +5,7 @@ use sinkscope::app::engine_handle::EngineHandle;
 use sinkscope::app::{PickKind, Picked};
 use sinkscope::capture::{Capture, Checks, LayerCapture};
 use sinkscope::engine::{Event, Job, JobId, MemoryPlan};
-use sinkscope::model::spec::{RopeScaling, RopeSpec};
+use sinkscope::model::spec::Dimensions;
 use sinkscope::model::tokenizer::{Token, TokenOrigin, TokenSequence};
 use sinkscope::model::{ModelInfo, ModelSpec};
 use std::cell::RefCell;
@@ -93,23 +93,20 @@ impl FileDialogs for Answering {
 /// A model card for a synthetic capture.
 pub(crate) fn model(layers: usize, heads: usize, head_dim: usize) -> Arc<ModelInfo> {
     let spec = ModelSpec {
-        architecture: "llama".into(),
-        layers,
-        heads,
-        kv_heads: heads,
-        head_dim,
-        hidden: heads * head_dim,
-        mlp_hidden: 4 * heads * head_dim,
-        vocab: 320,
-        context: 2048,
-        norm_eps: 1e-5,
-        rope: RopeSpec { theta: 1e4, scaling: RopeScaling::None },
         tied_embeddings: true,
-        qkv_bias: false,
-        output_bias: false,
-        mlp_bias: false,
-        attention_scale: 1.0 / (head_dim as f64).sqrt(),
-        windows: vec![None; layers],
+        ..ModelSpec::llama(
+            "llama",
+            Dimensions {
+                layers,
+                heads,
+                kv_heads: heads,
+                head_dim,
+                hidden: heads * head_dim,
+                mlp_hidden: 4 * heads * head_dim,
+                vocab: 320,
+                context: 2048,
+            },
+        )
     };
     Arc::new(ModelInfo {
         name: "Synthetic-Instruct".into(),
@@ -122,6 +119,7 @@ pub(crate) fn model(layers: usize, heads: usize, head_dim: usize) -> Arc<ModelIn
         sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53".into(),
         weight_bytes: 538 << 20,
         has_chat_template: true,
+        warnings: Vec::new(),
         load_ms: 812.0,
     })
 }
@@ -206,6 +204,7 @@ fn layer_capture(
         }
     }
     let mut out = LayerCapture {
+        score: model.spec.score_rule(layer),
         lse: vec![0.0; heads * n],
         column_sums: vec![0.0; heads * n],
         far_column_sums: vec![0.0; heads * n],

@@ -18,10 +18,35 @@ pub fn located(path: PathBuf) -> LocatedModel {
     LocatedModel { name, source: format!("path:{}", path.display()), path, sha256: None }
 }
 
+/// All tiny models with random weights: every family and its variants.
+pub fn families() -> Vec<String> {
+    let folder = std::fs::read_dir(fixture("tiny")).expect("the fixtures are there");
+    let folders = folder.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir());
+    let mut names: Vec<_> =
+        folders.map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert!(names.len() > 24, "{names:?}");
+    names
+}
+
 /// One of the tiny models with random weights.
 pub fn tiny(family: &str) -> LoadedModel {
-    let located = located(fixture(&format!("tiny/{family}")));
-    load_model(&located, &Silent, &CancelToken::new()).expect("the fixture loads")
+    try_tiny(family).unwrap_or_else(|error| panic!("{family}: {error}"))
+}
+
+pub fn try_tiny(family: &str) -> sinkscope::Result<LoadedModel> {
+    // All of them have the same tokenizer, which is kept once.
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = |from: PathBuf| {
+        let to = folder.path().join(from.file_name().expect("a name"));
+        std::fs::copy(&from, to).expect("copied");
+    };
+    for entry in std::fs::read_dir(fixture(&format!("tiny/{family}"))).expect("the fixture is there") {
+        link(entry.expect("an entry").path());
+    }
+    link(fixture("tiny/llama/tokenizer.json"));
+    let located = located(folder.path().to_owned());
+    load_model(&located, &Silent, &CancelToken::new())
 }
 
 /// Where the GGUF of [`smollm2`] lies.

@@ -1,7 +1,7 @@
 //! Captures made up of random queries and keys.
 
 use sinkscope::capture::{Capture, Checks, LayerCapture};
-use sinkscope::model::spec::{RopeScaling, RopeSpec};
+use sinkscope::model::spec::Dimensions;
 use sinkscope::model::tokenizer::{Token, TokenOrigin, TokenSequence};
 use sinkscope::model::{ModelInfo, ModelSpec};
 use std::sync::Arc;
@@ -11,23 +11,20 @@ pub(crate) fn capture(layers: usize, heads: usize, n: usize, seed: u64) -> Captu
     const HEAD_DIM: usize = 8;
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let spec = ModelSpec {
-        architecture: "synthetic".to_owned(),
-        layers,
-        heads,
-        kv_heads: heads,
-        head_dim: HEAD_DIM,
-        hidden: heads * HEAD_DIM,
-        mlp_hidden: 1,
-        vocab: n,
-        context: n,
-        norm_eps: 1e-5,
-        rope: RopeSpec { theta: 1e4, scaling: RopeScaling::None },
-        tied_embeddings: true,
-        qkv_bias: false,
-        output_bias: false,
-        mlp_bias: false,
         attention_scale: 1.0,
-        windows: vec![None; layers],
+        ..ModelSpec::llama(
+            "synthetic",
+            Dimensions {
+                layers,
+                heads,
+                kv_heads: heads,
+                head_dim: HEAD_DIM,
+                hidden: heads * HEAD_DIM,
+                mlp_hidden: 1,
+                vocab: n,
+                context: n,
+            },
+        )
     };
     let layers = (0..layers).map(|_| layer(n, heads, HEAD_DIM, &mut random)).collect();
     let tokens =
@@ -45,6 +42,7 @@ pub(crate) fn capture(layers: usize, heads: usize, n: usize, seed: u64) -> Captu
             sha256: String::new(),
             weight_bytes: 0,
             has_chat_template: false,
+            warnings: Vec::new(),
             load_ms: 0.0,
         }),
         tokens: Arc::new(TokenSequence { tokens: tokens.collect(), ..TokenSequence::default() }),

@@ -1,8 +1,9 @@
 //! A small capture whose attention is set weight by weight.
 
 use sinkscope::analysis::FAR_DELTA;
+use sinkscope::attention::ScoreRule;
 use sinkscope::capture::{Capture, Checks, LayerCapture};
-use sinkscope::model::spec::{RopeScaling, RopeSpec};
+use sinkscope::model::spec::Dimensions;
 use sinkscope::model::tokenizer::{Token, TokenOrigin, TokenSequence};
 use sinkscope::model::{ModelInfo, ModelSpec};
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub fn capture(n: usize, score: impl Fn(usize, usize, usize, usize) -> f32) -> C
 
 fn layer_capture(n: usize, heads: usize, score: impl Fn(usize, usize, usize) -> f32) -> LayerCapture {
     let mut layer = LayerCapture {
+        score: ScoreRule::default(),
         q: vec![0.0; n * heads * n],
         k: vec![0.0; n * n],
         v: vec![0.0; n * n],
@@ -66,23 +68,20 @@ fn layer_capture(n: usize, heads: usize, score: impl Fn(usize, usize, usize) -> 
 
 fn model(n: usize, layers: usize, heads: usize) -> ModelInfo {
     let spec = ModelSpec {
-        architecture: "llama".to_owned(),
-        layers,
-        heads,
-        kv_heads: 1,
-        head_dim: n,
-        hidden: n,
-        mlp_hidden: n,
-        vocab: n,
-        context: 2048,
-        norm_eps: 1e-5,
-        rope: RopeSpec { theta: 1e4, scaling: RopeScaling::None },
-        tied_embeddings: true,
-        qkv_bias: false,
-        output_bias: false,
-        mlp_bias: false,
         attention_scale: 1.0,
-        windows: vec![None; layers],
+        ..ModelSpec::llama(
+            "llama",
+            Dimensions {
+                layers,
+                heads,
+                kv_heads: 1,
+                head_dim: n,
+                hidden: n,
+                mlp_hidden: n,
+                vocab: n,
+                context: 2048,
+            },
+        )
     };
     ModelInfo {
         name: "Toy-1M".to_owned(),
@@ -95,6 +94,7 @@ fn model(n: usize, layers: usize, heads: usize) -> ModelInfo {
         sha256: String::new(),
         weight_bytes: 0,
         has_chat_template: false,
+        warnings: Vec::new(),
         load_ms: 0.0,
     }
 }

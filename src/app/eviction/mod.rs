@@ -117,7 +117,7 @@ impl EvictionState {
     ) -> Result<RunKey, CaseError> {
         let case = self.choices.case(pins.clone(), self.choices.budget);
         let pins = case.resolve_pins(capture, options)?;
-        case.check(capture.len(), &pins.tokens)?;
+        case.check(&capture.model.spec, capture.len(), &pins.tokens)?;
         Ok(RunKey { case, pins: pins.tokens, scored_from: pins.scored_from })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{made_up_ids, median};
 use crate::analysis::AnalysisOptions;
-use crate::attention::{AttentionCall, LocalWindow, attend};
+use crate::attention::{AttentionCall, KeyPositions, LocalWindow, attend};
 use crate::capture::{Capture, PrefillOptions, plain_prefill, prefill};
 use crate::cli::TerminalReporter;
 use crate::engine::jobs;
@@ -165,7 +165,7 @@ fn token_loop_ms(
         if position == budget {
             start = Instant::now();
         }
-        let mut hidden = decoder.embed(&[id])?;
+        let mut hidden = decoder.embed(&[id], position)?;
         for (layer, cache) in caches.iter_mut().enumerate() {
             hidden = decoder.layer(layer, &hidden, position, &tables, |projected| {
                 let extend = |old: Option<&Tensor>, new: &Tensor| match old {
@@ -182,11 +182,11 @@ fn token_loop_ms(
                     k: &k,
                     v: &v,
                     geometry: spec.geometry(),
-                    score: spec.score_rule(),
+                    score: decoder.score_rule(layer),
                     rule: &LocalWindow { width: held },
                     first_query: held - 1,
                     layer,
-                    slots: None,
+                    positions: KeyPositions::Text,
                 };
                 let context = attend(&call, None, cancel)?.context;
                 let kept = held.min(budget);

@@ -166,7 +166,7 @@ fn candle_layers_ms((llama, config): &(Llama, Config), ids: &[u32], decoder: &De
     let start = Instant::now();
     std::hint::black_box(llama.forward(&input, 0, &mut cache)?);
     let all_ms = start.elapsed().as_secs_f64() * 1e3;
-    let row = decoder.embed(&ids[..1])?;
+    let row = decoder.embed(&ids[..1], 0)?;
     let start = Instant::now();
     std::hint::black_box(decoder.logits(&row)?);
     Ok(all_ms - start.elapsed().as_secs_f64() * 1e3)

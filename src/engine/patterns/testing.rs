@@ -1,7 +1,7 @@
 //! A small capture for the tests of this module.
 
 use crate::capture::{Capture, Checks, LayerCapture};
-use crate::model::spec::{RopeScaling, RopeSpec};
+use crate::model::spec::Dimensions;
 use crate::model::tokenizer::{Token, TokenOrigin, TokenSequence};
 use crate::model::{ModelInfo, ModelSpec};
 use std::sync::Arc;
@@ -11,23 +11,20 @@ pub(super) fn capture(id: u64, n: usize) -> Arc<Capture> {
     const HEADS: usize = 8;
     const HEAD_DIM: usize = 2;
     let spec = ModelSpec {
-        architecture: "test".to_owned(),
-        layers: 1,
-        heads: HEADS,
-        kv_heads: HEADS,
-        head_dim: HEAD_DIM,
-        hidden: HEADS * HEAD_DIM,
-        mlp_hidden: 1,
-        vocab: 1,
-        context: n,
-        norm_eps: 1e-5,
-        rope: RopeSpec { theta: 1e4, scaling: RopeScaling::None },
-        tied_embeddings: true,
-        qkv_bias: false,
-        output_bias: false,
-        mlp_bias: false,
         attention_scale: 1.0,
-        windows: vec![None],
+        ..ModelSpec::llama(
+            "test",
+            Dimensions {
+                layers: 1,
+                heads: HEADS,
+                kv_heads: HEADS,
+                head_dim: HEAD_DIM,
+                hidden: HEADS * HEAD_DIM,
+                mlp_hidden: 1,
+                vocab: 1,
+                context: n,
+            },
+        )
     };
     let model = ModelInfo {
         name: "test".to_owned(),
@@ -40,6 +37,7 @@ pub(super) fn capture(id: u64, n: usize) -> Arc<Capture> {
         sha256: String::new(),
         weight_bytes: 0,
         has_chat_template: false,
+        warnings: Vec::new(),
         load_ms: 0.0,
     };
     let token = Token { id: 0, bytes: b"a".to_vec(), origin: TokenOrigin::Text };

@@ -1,36 +1,14 @@
-//! One decoder layer: norm, attention, norm, MLP.
+//! One decoder layer: norms, attention, MLP, in the order that its [`BlockKind`] says.
 
-use super::fused::gated_silu;
+use super::linear::Linear;
+use super::mlp::Mlp;
+use super::norm::Norm;
 use super::{Loader, RotaryTables};
 use crate::Result;
+use crate::attention::ScoreRule;
+use crate::model::spec::{BlockKind, QkNorm};
 use crate::model::{ModelError, ModelSpec};
-use candle_core::{D, DType, Tensor};
-
-/// A projection: `x · Wᵀ + b`.
-#[derive(Debug)]
-pub(super) struct Linear {
-    /// `[outputs, inputs]`.
-    pub(super) weight: Tensor,
-    pub(super) bias: Option<Tensor>,
-}
-
-impl Linear {
-    pub(super) fn from_weight(weight: Tensor) -> Self {
-        Self { weight, bias: None }
-    }
-
-    pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let product = x.matmul(&self.weight.t()?)?;
-        match &self.bias {
-            Some(bias) => Ok(product.broadcast_add(bias)?),
-            None => Ok(product),
-        }
-    }
-
-    pub(super) fn elements(&self) -> usize {
-        self.weight.elem_count() + self.bias.as_ref().map_or(0, Tensor::elem_count)
-    }
-}
+use candle_core::{DType, Device, Tensor};
 
 /// What a layer hands to attention.
 #[derive(Debug, Clone)]
@@ -46,58 +24,81 @@ pub struct LayerOutput {
 /// Weights of one layer.
 #[derive(Debug)]
 pub(super) struct Layer {
-    attention_norm: Tensor,
+    index: usize,
+    attention_norm: Option<Norm>,
     /// q, k and v stacked: `[(heads + 2 · kv_heads) · head_dim, hidden]`.
     qkv: Linear,
+    qk_norms: Option<(Norm, Norm)>,
+    score: ScoreRule,
     output: Linear,
-    mlp_norm: Tensor,
-    /// Gate and up stacked: `[2 · mlp_hidden, hidden]`.
-    gate_up: Linear,
-    down: Linear,
+    attention_output_norm: Option<Norm>,
+    mlp_norm: Option<Norm>,
+    mlp: Mlp,
+    mlp_output_norm: Option<Norm>,
 }
 
 impl Layer {
-    pub(super) fn load(
-        spec: &ModelSpec,
-        index: usize,
-        loader: &Loader<'_>,
-    ) -> std::result::Result<Self, ModelError> {
-        let name = |part: &str| format!("model.layers.{index}.{part}");
-        let (hidden, mlp) = (spec.hidden, spec.mlp_hidden);
-        let (q, kv) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
-        let qkv = [("q_proj", q), ("k_proj", kv), ("v_proj", kv)];
-        let qkv = qkv.map(|(part, outputs)| (name(&format!("self_attn.{part}")), outputs));
-        let gate_up = ["gate_proj", "up_proj"].map(|part| (name(&format!("mlp.{part}")), mlp));
+    pub(super) fn load(spec: &ModelSpec, index: usize, loader: &Loader<'_>) -> Result<Self, ModelError> {
+        let name = |part: &str| format!("layers.{index}.{part}");
+        let norm = |part: &str, present: bool| {
+            present.then(|| Norm::load(&spec.norm, &name(part), loader)).transpose()
+        };
+        let qk_norms = match spec.qk_norm {
+            QkNorm::None => None,
+            _ => norm("q_norm", true)?.zip(norm("k_norm", true)?),
+        };
+        let sinks = loader.optional(&name("sinks"))?;
+        let sinks = sinks.map(|sinks| sinks.to_device(&Device::Cpu)?.to_dtype(DType::F64)?.to_vec1());
+        let sink_logits = sinks.transpose()?.map(Into::into);
         Ok(Self {
-            attention_norm: loader.tensor(&name("input_layernorm.weight"), &[hidden])?,
-            qkv: loader.stacked(&qkv, hidden, spec.qkv_bias)?,
-            output: loader.stacked(&[(name("self_attn.o_proj"), hidden)], q, spec.output_bias)?,
-            mlp_norm: loader.tensor(&name("post_attention_layernorm.weight"), &[hidden])?,
-            gate_up: loader.stacked(&gate_up, hidden, spec.mlp_bias)?,
-            down: loader.stacked(&[(name("mlp.down_proj"), hidden)], mlp, spec.mlp_bias)?,
+            index,
+            attention_norm: norm("attention_norm", spec.block.has_attention_norm())?,
+            qkv: loader.linear(&[&name("q_proj"), &name("k_proj"), &name("v_proj")])?,
+            qk_norms,
+            score: ScoreRule { sink_logits, ..spec.score_rule(index) },
+            output: loader.linear(&[&name("o_proj")])?,
+            attention_output_norm: norm("attention_output_norm", spec.block.has_output_norms())?,
+            mlp_norm: norm("mlp_norm", spec.block.has_mlp_norm())?,
+            mlp: Mlp::load(spec, index, loader)?,
+            mlp_output_norm: norm("mlp_output_norm", spec.block.has_output_norms())?,
         })
     }
 
-    /// The weights, unstacked, by their names within the layer.
+    /// The weights of a llama's layer, unstacked, by Hugging Face's names within the layer.
     pub(super) fn named_weights(&self, spec: &ModelSpec) -> Result<Vec<(&'static str, Tensor)>> {
         let (q, kv, mlp) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.mlp_hidden);
-        Ok(vec![
-            ("input_layernorm", self.attention_norm.clone()),
+        let mut named = vec![
             ("self_attn.q_proj", self.qkv.weight.narrow(0, 0, q)?),
             ("self_attn.k_proj", self.qkv.weight.narrow(0, q, kv)?),
             ("self_attn.v_proj", self.qkv.weight.narrow(0, q + kv, kv)?),
             ("self_attn.o_proj", self.output.weight.clone()),
-            ("post_attention_layernorm", self.mlp_norm.clone()),
-            ("mlp.gate_proj", self.gate_up.weight.narrow(0, 0, mlp)?),
-            ("mlp.up_proj", self.gate_up.weight.narrow(0, mlp, mlp)?),
-            ("mlp.down_proj", self.down.weight.clone()),
-        ])
+        ];
+        let norms = [("input_layernorm", &self.attention_norm), ("post_attention_layernorm", &self.mlp_norm)];
+        named.extend(
+            norms.into_iter().filter_map(|(name, norm)| Some((name, norm.as_ref()?.weight()?.clone()))),
+        );
+        if let Mlp::Dense(dense) = &self.mlp {
+            named.push(("mlp.gate_proj", dense.up.weight.narrow(0, 0, mlp)?));
+            named.push(("mlp.up_proj", dense.up.weight.narrow(0, mlp, mlp)?));
+            named.push(("mlp.down_proj", dense.down.weight.clone()));
+        }
+        Ok(named)
+    }
+
+    /// From `q · k` to a row of weights.
+    pub(super) fn score_rule(&self) -> &ScoreRule {
+        &self.score
     }
 
     pub(super) fn elements(&self) -> usize {
-        let linears = [&self.qkv, &self.output, &self.gate_up, &self.down];
-        let norms = self.attention_norm.elem_count() + self.mlp_norm.elem_count();
-        norms + linears.iter().map(|linear| linear.elements()).sum::<usize>()
+        let norms =
+            [&self.attention_norm, &self.attention_output_norm, &self.mlp_norm, &self.mlp_output_norm];
+        let qk = self.qk_norms.iter().flat_map(|(q, k)| [q, k]);
+        norms.into_iter().flatten().chain(qk).map(Norm::elements).sum::<usize>()
+            + self.qkv.elements()
+            + self.output.elements()
+            + self.score.sink_logits.as_ref().map_or(0, |sinks| sinks.len())
+            + self.mlp.elements()
     }
 
     /// Rotated q, k and v of some rows of the residual stream.
@@ -109,29 +110,70 @@ impl Layer {
         tables: &RotaryTables,
     ) -> Result<LayerOutput> {
         let n = hidden.dim(0)?;
-        let normed = rms_norm(hidden, &self.attention_norm, spec.norm_eps)?;
-        let qkv = self.qkv.forward(&normed)?.reshape((n, spec.heads + 2 * spec.kv_heads, spec.head_dim))?;
-        let q = qkv.narrow(1, 0, spec.heads)?;
-        let k = qkv.narrow(1, spec.heads, spec.kv_heads)?;
+        let input = match (&self.attention_norm, spec.block) {
+            (Some(norm), kind) if kind != BlockKind::ResidualNorm => norm.forward(hidden)?,
+            _ => hidden.clone(),
+        };
+        let mut qkv = self.qkv.forward(&input)?;
+        if let Some(bound) = spec.qkv_clip {
+            qkv = qkv.clamp(-bound, bound)?;
+        }
+        let qkv = qkv.reshape((n, spec.heads + 2 * spec.kv_heads, spec.head_dim))?;
+        let mut q = qkv.narrow(1, 0, spec.heads)?;
+        let mut k = qkv.narrow(1, spec.heads, spec.kv_heads)?;
         let v = qkv.narrow(1, spec.heads + spec.kv_heads, spec.kv_heads)?.contiguous()?;
-        Ok(LayerOutput { q: tables.rotate(&q, first_position)?, k: tables.rotate(&k, first_position)?, v })
+        if let Some((q_norm, k_norm)) = &self.qk_norms {
+            q = norm_heads(q_norm, &q, spec.qk_norm)?;
+            k = norm_heads(k_norm, &k, spec.qk_norm)?;
+        }
+        let rotated = |x: &Tensor| match tables.of_layer(self.index) {
+            Some(table) => table.rotate(x, first_position),
+            None => Ok(x.contiguous()?),
+        };
+        Ok(LayerOutput { q: rotated(&q)?, k: rotated(&k)?, v })
     }
 
     /// The residual stream behind the layer, for some rows and their attention context.
     pub(super) fn finish(&self, spec: &ModelSpec, hidden: &Tensor, context: &Tensor) -> Result<Tensor> {
-        let hidden = (hidden + self.output.forward(context)?)?;
-        let normed = rms_norm(&hidden, &self.mlp_norm, spec.norm_eps)?;
-        let gated = gated_silu(&self.gate_up.forward(&normed)?)?;
-        Ok((&hidden + self.down.forward(&gated)?)?)
+        let attention = maybe(&self.attention_output_norm, self.output.forward(context)?)?;
+        let attention = scaled(attention, spec.residual_scale)?;
+        if let BlockKind::Parallel | BlockKind::ParallelSharedNorm = spec.block {
+            let norm = self.mlp_norm.as_ref().or(self.attention_norm.as_ref());
+            let input = norm.map_or_else(|| Ok(hidden.clone()), |norm| norm.forward(hidden))?;
+            return Ok(((hidden + attention)? + self.mlp.forward(&input)?)?);
+        }
+        if spec.block == BlockKind::NormedResidual {
+            let hidden = (maybe(&self.attention_norm, hidden.clone())? + attention)?;
+            let hidden = maybe(&self.mlp_norm, hidden)?;
+            let mlp = self.mlp.forward(&hidden)?;
+            return Ok((hidden + mlp)?);
+        }
+        let hidden = (hidden + attention)?;
+        if spec.block == BlockKind::ResidualNorm {
+            let hidden = maybe(&self.attention_norm, hidden)?;
+            let mlp = self.mlp.forward(&hidden)?;
+            return maybe(&self.mlp_norm, (hidden + mlp)?);
+        }
+        let mlp = self.mlp.forward(&maybe(&self.mlp_norm, hidden.clone())?)?;
+        let mlp = scaled(maybe(&self.mlp_output_norm, mlp)?, spec.residual_scale)?;
+        Ok((hidden + mlp)?)
     }
 }
 
-/// `x / √(mean x² + ε) · w` over the last dimension.
-pub(super) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
-    if x.dtype() == DType::F64 {
-        // candle's fused norm takes its epsilon in f32; the f64 reference must not.
-        let variance = x.sqr()?.mean_keepdim(D::Minus1)?;
-        return Ok(x.broadcast_div(&(variance + eps)?.sqrt()?)?.broadcast_mul(weight)?);
+fn maybe(norm: &Option<Norm>, x: Tensor) -> Result<Tensor> {
+    norm.as_ref().map_or(Ok(x.clone()), |norm| norm.forward(&x))
+}
+
+fn scaled(x: Tensor, factor: f64) -> Result<Tensor> {
+    if factor == 1.0 { Ok(x) } else { Ok((x * factor)?) }
+}
+
+/// Norms `[n, heads, head_dim]`.
+fn norm_heads(norm: &Norm, x: &Tensor, kind: QkNorm) -> Result<Tensor> {
+    let (n, heads, head_dim) = x.dims3()?;
+    if kind == QkNorm::AllHeads {
+        let flat = norm.forward(&x.contiguous()?.reshape((n, heads * head_dim))?)?;
+        return Ok(flat.reshape((n, heads, head_dim))?);
     }
-    Ok(candle_nn::ops::rms_norm(&x.contiguous()?, weight, eps as f32)?)
+    norm.forward(x)
 }

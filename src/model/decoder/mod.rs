@@ -2,17 +2,24 @@
 
 mod fused;
 mod layer;
+mod linear;
+mod mlp;
+mod norm;
 mod rotary;
 
-pub use rotary::{RotaryTables, frequencies};
+pub use rotary::{RotaryTable, RotaryTables};
 
+use super::spec::{Inventory, inventory};
 use super::weights::WeightSource;
 use super::{ModelError, ModelSpec};
+use crate::attention::ScoreRule;
 use crate::progress::{CancelToken, Progress, ProgressUnit, Reporter};
 use crate::{Error, Result};
 use candle_core::{DType, Device, Tensor};
+use layer::Layer;
 pub use layer::LayerOutput;
-use layer::{Layer, Linear};
+use linear::Linear;
+use norm::Norm;
 use rayon::prelude::*;
 
 /// A model's weights, ready to run.
@@ -20,8 +27,13 @@ use rayon::prelude::*;
 pub struct Decoder {
     spec: ModelSpec,
     embedding: Tensor,
+    /// Learned positions, `[rows, hidden]`.
+    positions: Option<Tensor>,
+    embedding_norm: Option<Norm>,
+    /// From the embedding's width to the residual stream's and back, where they differ.
+    projections: Option<(Linear, Linear)>,
     layers: Vec<Layer>,
-    final_norm: Tensor,
+    final_norm: Option<Norm>,
     lm_head: Linear,
     dtype: DType,
     device: Device,
@@ -40,7 +52,8 @@ impl Decoder {
         reporter: &dyn Reporter,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let loader = Loader { source, dtype, device };
+        let inventory = inventory(spec);
+        let loader = Loader { source, inventory: &inventory, dtype, device };
         let total = spec.layers as u64 + 2;
         let loaded = std::sync::atomic::AtomicU64::new(0);
         let step = || {
@@ -48,7 +61,7 @@ impl Decoder {
             let stage = "Loading weights".to_owned();
             reporter.progress(Progress { stage, done, total: Some(total), unit: ProgressUnit::Layers });
         };
-        let embedding = loader.tensor("model.embed_tokens.weight", &[spec.vocab, spec.hidden])?;
+        let embedding = loader.tensor("embedding.weight")?;
         step();
         // Dequantising runs on one thread per tensor: load the layers side by side.
         let layers = (0..spec.layers).into_par_iter().map(|index| {
@@ -58,14 +71,30 @@ impl Decoder {
             Ok::<_, Error>(layer)
         });
         let layers = layers.collect::<Result<Vec<_>>>()?;
-        let final_norm = loader.tensor("model.norm.weight", &[spec.hidden])?;
-        let lm_head = if spec.tied_embeddings {
-            Linear::from_weight(embedding.clone())
-        } else {
-            Linear::from_weight(loader.tensor("lm_head.weight", &[spec.vocab, spec.hidden])?)
+        let norm =
+            |name: &str, present: bool| present.then(|| Norm::load(&spec.norm, name, &loader)).transpose();
+        let lm_head = match loader.optional("lm_head.weight")? {
+            Some(weight) => weight,
+            None => embedding.clone(),
+        };
+        let lm_head = Linear { weight: lm_head, bias: loader.optional("lm_head.bias")? };
+        let projections = (spec.embedding_width != spec.hidden).then(|| {
+            Ok::<_, ModelError>((loader.linear(&["project_in"])?, loader.linear(&["project_out"])?))
+        });
+        let decoder = Self {
+            spec: spec.clone(),
+            positions: loader.optional("position_embedding.weight")?,
+            embedding_norm: norm("embedding_norm", spec.embedding_norm)?,
+            projections: projections.transpose()?,
+            final_norm: norm("final_norm", spec.final_norm)?,
+            embedding,
+            layers,
+            lm_head,
+            dtype,
+            device: device.clone(),
         };
         step();
-        Ok(Self { spec: spec.clone(), embedding, layers, final_norm, lm_head, dtype, device: device.clone() })
+        Ok(decoder)
     }
 
     /// What the model is.
@@ -89,21 +118,31 @@ impl Decoder {
     /// Bytes that the weights take.
     #[must_use]
     pub fn weight_bytes(&self) -> u64 {
-        let tied = if self.spec.tied_embeddings { 0 } else { self.lm_head.elements() };
+        let lm_head = &self.lm_head;
+        let head = if self.spec.tied_embeddings {
+            lm_head.elements() - lm_head.weight.elem_count()
+        } else {
+            lm_head.elements()
+        };
         let layers: usize = self.layers.iter().map(Layer::elements).sum();
-        let elements = self.embedding.elem_count() + self.final_norm.elem_count() + layers + tied;
-        elements as u64 * self.dtype.size_in_bytes() as u64
+        let norms = self.embedding_norm.iter().chain(&self.final_norm).map(Norm::elements);
+        let tensors = [Some(&self.embedding), self.positions.as_ref()].into_iter().flatten();
+        let projections = self.projections.iter().flat_map(|(into, out)| [into, out]).map(Linear::elements);
+        let around: usize = norms.chain(tensors.map(Tensor::elem_count)).chain(projections).sum();
+        (around + layers + head) as u64 * self.dtype.size_in_bytes() as u64
     }
 
-    /// The weights under Hugging Face's names, views into the decoder's own: for comparing with other
-    /// implementations.
+    /// A llama's weights under Hugging Face's names, views into the decoder's own: for comparing with
+    /// other implementations.
     ///
     /// # Errors
     /// A failure of the device.
     pub fn named_weights(&self) -> Result<std::collections::HashMap<String, Tensor>> {
         let mut named = std::collections::HashMap::new();
         named.insert("model.embed_tokens.weight".to_owned(), self.embedding.clone());
-        named.insert("model.norm.weight".to_owned(), self.final_norm.clone());
+        if let Some(weight) = self.final_norm.as_ref().and_then(Norm::weight) {
+            named.insert("model.norm.weight".to_owned(), weight.clone());
+        }
         if !self.spec.tied_embeddings {
             named.insert("lm_head.weight".to_owned(), self.lm_head.weight.clone());
         }
@@ -115,7 +154,13 @@ impl Decoder {
         Ok(named)
     }
 
-    /// Rotary tables for the positions `0..positions`.
+    /// From `q · k` to a row of weights in one layer, learned sinks included.
+    #[must_use]
+    pub fn score_rule(&self, layer: usize) -> &ScoreRule {
+        self.layers[layer].score_rule()
+    }
+
+    /// Rotary tables for a text of `positions` tokens.
     ///
     /// # Errors
     /// A failure of the device.
@@ -123,13 +168,30 @@ impl Decoder {
         RotaryTables::new(&self.spec, positions, self.dtype, &self.device)
     }
 
-    /// The residual stream before the first layer, `[n, hidden]`.
+    /// The residual stream before the first layer, `[n, hidden]`, of tokens whose first stands at
+    /// `first_position`.
     ///
     /// # Errors
-    /// A failure of the device.
-    pub fn embed(&self, ids: &[u32]) -> Result<Tensor> {
-        let ids = Tensor::new(ids, &self.device)?;
-        Ok(self.embedding.index_select(&ids, 0)?)
+    /// The text is longer than the model's table of learned positions, or a failure of the device.
+    pub fn embed(&self, ids: &[u32], first_position: usize) -> Result<Tensor> {
+        let mut hidden = self.embedding.index_select(&Tensor::new(ids, &self.device)?, 0)?;
+        if self.spec.embedding_scale != 1.0 {
+            hidden = (hidden * self.spec.embedding_scale)?;
+        }
+        if let Some((into, _)) = &self.projections {
+            hidden = into.forward(&hidden)?;
+        }
+        if let (Some(table), Some(learned)) = (&self.positions, self.spec.learned_positions) {
+            let (first, most) = (first_position + learned.offset, learned.rows - learned.offset);
+            if first_position + ids.len() > most {
+                return Err(ModelError::BeyondPositions { tokens: first_position + ids.len(), most }.into());
+            }
+            hidden = (hidden + table.narrow(0, first, ids.len())?)?;
+        }
+        match &self.embedding_norm {
+            Some(norm) => norm.forward(&hidden),
+            None => Ok(hidden),
+        }
     }
 
     /// Rotated q, k and v of one layer, for rows `[rows, hidden]` of the residual stream whose first
@@ -177,39 +239,64 @@ impl Decoder {
     /// # Errors
     /// A failure of the device.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        let normed = layer::rms_norm(hidden, &self.final_norm, self.spec.norm_eps)?;
-        self.lm_head.forward(&normed)
+        let mut hidden = match &self.final_norm {
+            Some(norm) => norm.forward(hidden)?,
+            None => hidden.clone(),
+        };
+        if let Some((_, out)) = &self.projections {
+            hidden = out.forward(&hidden)?;
+        }
+        let mut logits = self.lm_head.forward(&hidden)?;
+        if self.spec.logits_divisor != 1.0 {
+            logits = (logits / self.spec.logits_divisor)?;
+        }
+        match self.spec.logits_softcap {
+            Some(cap) => Ok(((logits / cap)?.tanh()? * cap)?),
+            None => Ok(logits),
+        }
     }
 }
 
 /// Takes tensors out of a source, in the wanted type, on the wanted device.
 struct Loader<'a> {
     source: &'a dyn WeightSource,
+    /// What the model has, with its shapes.
+    inventory: &'a Inventory,
     dtype: DType,
     device: &'a Device,
 }
 
 impl Loader<'_> {
-    fn tensor(&self, name: &str, shape: &[usize]) -> std::result::Result<Tensor, ModelError> {
-        Ok(self.source.tensor(name, shape)?.to_device(self.device)?.to_dtype(self.dtype)?)
+    /// A tensor, where the model has it.
+    fn optional(&self, name: &str) -> std::result::Result<Option<Tensor>, ModelError> {
+        let Some(shape) = self.inventory.get(name) else { return Ok(None) };
+        Ok(Some(self.source.tensor(name, shape)?.to_device(self.device)?.to_dtype(self.dtype)?))
+    }
+
+    /// A tensor that the model has.
+    fn tensor(&self, name: &str) -> std::result::Result<Tensor, ModelError> {
+        Ok(self.optional(name)?.expect("the inventory lists what its spec needs"))
     }
 
     /// Several projections of the same input, stacked into one matrix: one large product is
     /// faster than several small ones.
-    fn stacked(
-        &self,
-        parts: &[(String, usize)],
-        inputs: usize,
-        bias: bool,
-    ) -> std::result::Result<Linear, ModelError> {
-        let weights =
-            parts.iter().map(|(name, outputs)| self.tensor(&format!("{name}.weight"), &[*outputs, inputs]));
-        let weight = Tensor::cat(&weights.collect::<std::result::Result<Vec<_>, _>>()?, 0)?;
-        if !bias {
-            return Ok(Linear::from_weight(weight));
-        }
-        let biases = parts.iter().map(|(name, outputs)| self.tensor(&format!("{name}.bias"), &[*outputs]));
-        let bias = Tensor::cat(&biases.collect::<std::result::Result<Vec<_>, _>>()?, 0)?;
-        Ok(Linear { weight, bias: Some(bias) })
+    fn linear(&self, names: &[&str]) -> std::result::Result<Linear, ModelError> {
+        let weights = names.iter().map(|name| self.tensor(&format!("{name}.weight")));
+        let weights = weights.collect::<std::result::Result<Vec<_>, _>>()?;
+        let biases = names.iter().filter_map(|name| self.optional(&format!("{name}.bias")).transpose());
+        let biases = biases.collect::<std::result::Result<Vec<_>, _>>()?;
+        let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?) };
+        Ok(Linear { weight: Tensor::cat(&weights, 0)?, bias })
+    }
+
+    /// One projection for each expert, from tensors `[experts, …]`.
+    fn experts(&self, name: &str) -> std::result::Result<Vec<Linear>, ModelError> {
+        let weights = self.tensor(&format!("{name}.weight"))?;
+        let biases = self.optional(&format!("{name}.bias"))?;
+        let expert = |index: usize| {
+            let bias = biases.as_ref().map(|biases| biases.get(index)).transpose()?;
+            Ok(Linear { weight: weights.get(index)?, bias })
+        };
+        (0..weights.dim(0)?).map(expert).collect()
     }
 }

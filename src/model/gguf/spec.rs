@@ -2,8 +2,8 @@
 
 use super::GgufHeader;
 use crate::model::ModelError;
-use crate::model::config::{KNOWN_ARCHITECTURES, MAX_DIMENSION};
-use crate::model::spec::{ModelSpec, RopeScaling, RopeSpec};
+use crate::model::config::{MAX_DIMENSION, known_architectures};
+use crate::model::spec::{Dimensions, ModelSpec, RopeScaling, RopeSpec};
 use std::path::Path;
 
 /// Reads and checks the architecture's keys. `rope_divisors` is the file's `rope_freqs.weight`.
@@ -15,7 +15,7 @@ pub fn spec_of_gguf(header: &GgufHeader, path: &Path) -> Result<ModelSpec, Model
     if architecture != "llama" {
         return Err(ModelError::UnknownArchitecture {
             found: architecture.to_owned(),
-            known: KNOWN_ARCHITECTURES,
+            known: known_architectures(),
             path: path.to_owned(),
         });
     }
@@ -54,25 +54,27 @@ fn llama(header: &GgufHeader) -> Result<ModelSpec, String> {
     let has_tensor = |name: &str| header.tensors.iter().any(|tensor| tensor.name == name);
     let embedding = header.tensors.iter().find(|tensor| tensor.name == "token_embd.weight");
     let vocab = embedding.and_then(|tensor| tensor.shape.first().copied());
-    Ok(ModelSpec {
-        architecture: "llama".to_owned(),
-        layers,
-        heads,
-        kv_heads: optional("attention.head_count_kv")?.unwrap_or(heads),
-        head_dim,
-        hidden,
-        mlp_hidden: required("feed_forward_length")?,
-        vocab: vocab.ok_or("tensor token_embd.weight is missing")?,
-        context: required("context_length")?,
-        norm_eps: header
-            .f64("llama.attention.layer_norm_rms_epsilon")
-            .ok_or("llama.attention.layer_norm_rms_epsilon is missing")?,
-        rope: RopeSpec { theta: header.f64("llama.rope.freq_base").unwrap_or(10_000.0), scaling },
-        tied_embeddings: !has_tensor("output.weight"),
-        qkv_bias: has_tensor("blk.0.attn_q.bias"),
-        output_bias: has_tensor("blk.0.attn_output.bias"),
-        mlp_bias: has_tensor("blk.0.ffn_up.bias"),
-        attention_scale: 1.0 / (head_dim as f64).sqrt(),
-        windows: vec![None; layers],
-    })
+    let mut spec = ModelSpec::llama(
+        "llama",
+        Dimensions {
+            layers,
+            heads,
+            kv_heads: optional("attention.head_count_kv")?.unwrap_or(heads),
+            head_dim,
+            hidden,
+            mlp_hidden: required("feed_forward_length")?,
+            vocab: vocab.ok_or("tensor token_embd.weight is missing")?,
+            context: required("context_length")?,
+        },
+    );
+    spec.norm.eps = header
+        .f64("llama.attention.layer_norm_rms_epsilon")
+        .ok_or("llama.attention.layer_norm_rms_epsilon is missing")?;
+    let theta = header.f64("llama.rope.freq_base").unwrap_or(10_000.0);
+    spec.set_rope(RopeSpec { theta, dim: head_dim, scaling });
+    spec.tied_embeddings = !has_tensor("output.weight");
+    spec.qkv_bias = has_tensor("blk.0.attn_q.bias");
+    spec.output_bias = has_tensor("blk.0.attn_output.bias");
+    spec.mlp_bias = has_tensor("blk.0.ffn_up.bias");
+    Ok(spec)
 }

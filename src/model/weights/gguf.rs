@@ -114,10 +114,6 @@ impl WeightSource for GgufWeights {
         }
     }
 
-    fn contains(&self, name: &str) -> bool {
-        self.places.contains_key(&gguf_name(name))
-    }
-
     fn stored_as(&self) -> String {
         let mut elements: HashMap<u32, usize> = HashMap::new();
         for tensor in &self.header.tensors {
@@ -128,32 +124,29 @@ impl WeightSource for GgufWeights {
     }
 }
 
-/// llama.cpp's names for Hugging Face's.
+/// llama.cpp's name for one of the inventory.
 fn gguf_name(name: &str) -> String {
-    const WHOLE: [(&str, &str); 3] = [
-        ("model.embed_tokens.weight", "token_embd.weight"),
-        ("model.norm.weight", "output_norm.weight"),
-        ("lm_head.weight", "output.weight"),
+    const NAMES: [(&str, &str); 12] = [
+        ("embedding", "token_embd"),
+        ("final_norm", "output_norm"),
+        ("lm_head", "output"),
+        ("attention_norm", "attn_norm"),
+        ("q_proj", "attn_q"),
+        ("k_proj", "attn_k"),
+        ("v_proj", "attn_v"),
+        ("o_proj", "attn_output"),
+        ("mlp_norm", "ffn_norm"),
+        ("gate_proj", "ffn_gate"),
+        ("up_proj", "ffn_up"),
+        ("down_proj", "ffn_down"),
     ];
-    const IN_LAYER: [(&str, &str); 9] = [
-        ("input_layernorm", "attn_norm"),
-        ("self_attn.q_proj", "attn_q"),
-        ("self_attn.k_proj", "attn_k"),
-        ("self_attn.v_proj", "attn_v"),
-        ("self_attn.o_proj", "attn_output"),
-        ("post_attention_layernorm", "ffn_norm"),
-        ("mlp.gate_proj", "ffn_gate"),
-        ("mlp.up_proj", "ffn_up"),
-        ("mlp.down_proj", "ffn_down"),
-    ];
-    if let Some((_, whole)) = WHOLE.iter().find(|(ours, _)| *ours == name) {
-        return (*whole).to_owned();
+    let mut pieces: Vec<&str> = name.split('.').collect();
+    for piece in &mut pieces {
+        if let Some((_, theirs)) = NAMES.iter().find(|(ours, _)| ours == piece) {
+            *piece = theirs;
+        }
     }
-    let mut translated = name.replace("model.layers.", "blk.");
-    for (ours, theirs) in IN_LAYER {
-        translated = translated.replace(ours, theirs);
-    }
-    translated
+    pieces.join(".").replace("layers.", "blk.")
 }
 
 /// Undoes llama.cpp's interleaving of the two rotary halves: rows of a head go from

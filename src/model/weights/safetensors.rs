@@ -1,6 +1,6 @@
 //! Safetensors: one file, or the shards that an index names; mapped, never read twice.
 
-use super::WeightSource;
+use super::mxfp4::{BLOCK, alternating};
 use crate::model::ModelError;
 use crate::raw::MappedFile;
 use candle_core::{DType, Device, Tensor};
@@ -67,8 +67,54 @@ impl SafetensorsWeights {
     }
 }
 
-impl WeightSource for SafetensorsWeights {
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
+impl SafetensorsWeights {
+    /// The tensor of that name in f32.
+    ///
+    /// # Errors
+    /// It is missing, has another shape, or can't be decoded.
+    pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
+        let tensor = self.stored(name, shape)?;
+        if !tensor.dtype().is_float() {
+            let why = format!("tensor {name} has type {:?}", tensor.dtype());
+            return Err(damaged(&why, &self.folder));
+        }
+        Ok(tensor.to_dtype(DType::F32)?)
+    }
+
+    /// MXFP4 weights `[…, inputs]` in f32: `NAME_blocks` `[…, inputs / 32, 16]` and `NAME_scales`
+    /// `[…, inputs / 32]`, both bytes.
+    ///
+    /// # Errors
+    /// As [`Self::tensor`].
+    pub fn mxfp4(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
+        let (&inputs, outer) = shape.split_last().expect("weights have axes");
+        let blocks_of =
+            |last: &[usize]| outer.iter().chain(&[inputs / BLOCK]).chain(last).copied().collect::<Vec<_>>();
+        let bytes = |suffix: &str, shape: &[usize]| {
+            let tensor = self.stored(&format!("{name}{suffix}"), shape)?;
+            if tensor.dtype() != DType::U8 {
+                return Err(damaged(
+                    &format!("tensor {name}{suffix} has type {:?}", tensor.dtype()),
+                    &self.folder,
+                ));
+            }
+            Ok(tensor.flatten_all()?.to_vec1::<u8>()?)
+        };
+        let (packed, scales) =
+            (bytes("_blocks", &blocks_of(&[BLOCK / 2]))?, bytes("_scales", &blocks_of(&[]))?);
+        let values =
+            packed.chunks_exact(BLOCK / 2).zip(scales).flat_map(|(packed, scale)| alternating(packed, scale));
+        Ok(Tensor::from_vec(values.collect(), shape, &Device::Cpu)?)
+    }
+
+    /// Whether there is a tensor of that name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.places.contains_key(name)
+    }
+
+    /// The tensor of that name in the type that the file has.
+    fn stored(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
         let Some(&file) = self.places.get(name) else {
             return Err(ModelError::MissingTensor { name: name.to_owned(), path: self.folder.clone() });
         };
@@ -88,17 +134,15 @@ impl WeightSource for SafetensorsWeights {
             Dtype::F16 => DType::F16,
             Dtype::BF16 => DType::BF16,
             Dtype::F64 => DType::F64,
+            Dtype::U8 => DType::U8,
             other => return Err(damaged(&format!("tensor {name} has type {other:?}"), path)),
         };
-        let tensor = Tensor::from_raw_buffer(view.data(), dtype, shape, &Device::Cpu)?;
-        Ok(tensor.to_dtype(DType::F32)?)
+        Ok(Tensor::from_raw_buffer(view.data(), dtype, shape, &Device::Cpu)?)
     }
 
-    fn contains(&self, name: &str) -> bool {
-        self.places.contains_key(name)
-    }
-
-    fn stored_as(&self) -> String {
+    /// The type that most weights are stored as.
+    #[must_use]
+    pub fn stored_as(&self) -> String {
         let mut bytes: HashMap<String, usize> = HashMap::new();
         for (_, mapped) in &self.files {
             let tensors = SafeTensors::deserialize(mapped).into_iter();
