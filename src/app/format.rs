@@ -2,16 +2,7 @@
 
 use crate::analysis::{ProfileKind, TokenClass};
 
-/// Bytes in binary units, for example "514 MiB".
-#[must_use]
-pub(super) fn bytes(bytes: u64) -> String {
-    let mib = bytes as f64 / f64::from(1 << 20);
-    match mib {
-        ..10.0 => format!("{mib:.1} MiB"),
-        ..10_240.0 => format!("{mib:.0} MiB"),
-        _ => format!("{:.1} GiB", mib / 1024.0),
-    }
-}
+pub(super) use crate::units::format_bytes as bytes;
 
 /// A duration, for example "12 ms" or "1.59 s".
 #[must_use]
@@ -129,8 +120,6 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!(bytes(538_000_000), "513 MiB");
-        assert_eq!(bytes(20 << 30), "20.0 GiB");
         assert_eq!(millis(0.25), "0.25 ms");
         assert_eq!(millis(1590.0), "1.59 s");
         assert_eq!(count(134_515_008), "134\u{202f}515\u{202f}008");

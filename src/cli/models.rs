@@ -2,6 +2,7 @@
 
 use crate::model::source::{LocatedModel, Locator, ModelRef, SourceError, Whereabouts};
 use crate::progress::{CancelToken, Reporter};
+use crate::units::format_bytes;
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
 
@@ -89,8 +90,8 @@ fn row(model: &Whereabouts) -> [String; 6] {
     let place =
         model.present.as_ref().map_or("not here".to_owned(), |found| found.path.display().to_string());
     let entry = &model.entry;
-    let megabytes = format!("{} MB", entry.download_bytes.div_ceil(1_000_000));
-    [entry.id.clone(), entry.name.clone(), entry.stored_as.clone(), megabytes, entry.licence.clone(), place]
+    let download = format_bytes(entry.download_bytes);
+    [entry.id.clone(), entry.name.clone(), entry.stored_as.clone(), download, entry.licence.clone(), place]
 }
 
 fn print(text: &str, out: &mut dyn Write) -> crate::Result<()> {
@@ -141,11 +142,11 @@ mod tests {
         assert_eq!(cells[0], ["ID", "MODEL", "WEIGHTS", "DOWNLOAD", "LICENCE", "WHERE"]);
         assert_eq!(
             cells[1],
-            ["smollm2-135m", "SmolLM2-135M-Instruct", "BF16", "272 MB", "Apache-2.0", "not here"]
+            ["smollm2-135m", "SmolLM2-135M-Instruct", "BF16", "259 MiB", "Apache-2.0", "not here"]
         );
         assert_eq!(
             cells[2],
-            ["smollm2-135m-q4_1", "SmolLM2-135M-Instruct", "Q4_1", "93 MB", "Apache-2.0", &path]
+            ["smollm2-135m-q4_1", "SmolLM2-135M-Instruct", "Q4_1", "89 MiB", "Apache-2.0", &path]
         );
     }
 

@@ -33,10 +33,10 @@ mod tests {
     #[test]
     fn too_little_room_is_refused_with_what_is_missing() {
         let folder = Path::new("/cache");
-        let error = compare(5_000_000, Some(3_000_000), folder).unwrap_err();
+        let error = compare(5 << 20, Some((3 << 20) + 5), folder).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "The disk is full (2 MB more needed); free some space or set SINKSCOPE_HOME and HF_HOME to another disk: /cache"
+            "The disk is full (2.0 MiB more needed); free some space or set SINKSCOPE_HOME and HF_HOME to another disk: /cache"
         );
         assert!(compare(5, Some(5), folder).is_ok());
         assert!(compare(5, None, folder).is_ok());

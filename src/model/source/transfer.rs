@@ -10,6 +10,7 @@ use super::names::HubName;
 use super::partial::{Expected, Partial};
 use super::waiting::{Interrupted, pause, receive};
 use crate::progress::{CancelToken, Reporter};
+use crate::units::format_bytes;
 use reqwest::blocking::Response;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, StatusCode, Url};
@@ -97,9 +98,9 @@ impl Transfer<'_> {
                 return Err(self.broken(partial, why));
             }
             self.reporter.notice(&format!(
-                "{} broke off at {:.1} MB ({why}); going on from there",
+                "{} broke off at {} ({why}); going on from there",
                 self.file,
-                partial.length_bytes() as f64 / 1e6
+                format_bytes(partial.length_bytes())
             ));
             pause(Duration::from_millis(250 << fruitless), self.cancel).map_err(SourceError::from)?;
         }
