@@ -33,11 +33,12 @@ impl HubFetch<'_> {
     pub(super) fn run(&self) -> Result<LocatedModel, SourceError> {
         let repository = self.name.repository();
         let listing = self.hub.list(self.name, self.revision, self.patience, self.cancel)?;
-        let selection = select(&repository, &listing.files, self.name.file.as_deref())?;
+        let selection = select(&repository, &listing.files, &self.name.pick)?;
         let commit = &listing.commit;
         self.fetch(commit, &selection.small)?;
         let weights = match selection.weights {
-            Weights::Gguf(file) | Weights::Single(file) => vec![file],
+            Weights::Gguf(files) => files,
+            Weights::Single(file) => vec![file],
             Weights::Sharded => {
                 let index = self.cache.snapshot_file(self.name, commit, INDEX);
                 let text = fs::read(&index).map_err(|error| SourceError::cache(&error, &index))?;

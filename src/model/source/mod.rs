@@ -12,6 +12,7 @@ mod catalogue;
 mod disk;
 mod environment;
 mod error;
+mod gguf_files;
 mod hub;
 mod hub_cache;
 mod hub_fetch;
@@ -41,7 +42,8 @@ pub enum ModelRef {
     Catalogue(String),
     /// A repository of the Hub, for example `HuggingFaceTB/SmolLM2-135M-Instruct`.
     Hub {
-        /// `owner/name`, or `owner/name:FILE.gguf` for one GGUF file of a repository that has several.
+        /// `owner/name`; where the repository has several models, `owner/name:Q4_K_M`, `owner/name:FILE.gguf`
+        /// or `owner/name:safetensors`.
         repository: String,
         /// Branch, tag or commit; `main` when left out.
         revision: Option<String>,
