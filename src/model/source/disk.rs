@@ -18,7 +18,7 @@ fn compare(needed_bytes: u64, free_bytes: Option<u64>, folder: &Path) -> Result<
 }
 
 /// What the file system that holds the folder says; a list of mounted disks leaves out network and memory disks.
-fn free_bytes(folder: &Path) -> Option<u64> {
+pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
     fs4::available_space(nearest_existing(folder)?).ok()
 }
 

@@ -41,6 +41,20 @@ pub enum SourceError {
         /// The model.
         name: String,
     },
+    /// The environment forbids asking the Hub.
+    #[error("HF_HUB_OFFLINE is set, so the Hub is not asked for {name}; unset it, or open a model from disk")]
+    HubOffline {
+        /// The model.
+        name: String,
+    },
+    /// Parts of it are here, and the rest can't be had.
+    #[error("{name} is not whole in the cache: {why}")]
+    NotWhole {
+        /// The model.
+        name: String,
+        /// Why the Hub was not asked.
+        why: String,
+    },
     /// Not in the caches, and only those were asked.
     #[error("{name} is not on this machine; fetch it with: sinkscope models fetch {name}")]
     NotHere {

@@ -60,6 +60,30 @@ impl HubCache {
         files_below(&self.snapshot_file(name, commit, ""))
     }
 
+    /// How many bytes of a file are here, and whether those are all.
+    pub(super) fn bytes_of(
+        &self,
+        name: &HubName,
+        commit: &str,
+        file: &str,
+        blob: Option<&str>,
+        size_bytes: Option<u64>,
+    ) -> (u64, bool) {
+        let length =
+            |path: PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
+        // Another commit may have brought the same content.
+        let whole = length(self.snapshot_file(name, commit, file)).or_else(|| {
+            length(self.blob(name, blob?)).filter(|&bytes| size_bytes.is_none_or(|size| size == bytes))
+        });
+        match whole {
+            Some(bytes) => (bytes, true),
+            None => {
+                let partial = blob.and_then(|blob| length(self.partial(name, blob))).unwrap_or(0);
+                (partial.min(size_bytes.unwrap_or(u64::MAX)), false)
+            }
+        }
+    }
+
     /// The commit that a branch or tag stood for when it was last asked for.
     pub(super) fn commit(&self, name: &HubName, revision: &str) -> Option<String> {
         if is_commit(revision) {

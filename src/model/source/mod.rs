@@ -13,9 +13,13 @@ mod disk;
 mod environment;
 mod error;
 mod gguf_files;
+mod glimpse;
 mod hub;
+mod hub_ask;
 mod hub_cache;
 mod hub_fetch;
+mod hub_look;
+mod listing;
 mod locator;
 mod meter;
 mod names;
@@ -28,6 +32,8 @@ mod waiting;
 
 pub use catalogue::{Catalogue, Entry, HubEntry, Package};
 pub use error::SourceError;
+pub use glimpse::{Glimpse, GlimpseContent};
+pub use listing::{ModelChoice, ModelFormat, RepoFile, RepoListing};
 pub use locator::{Locator, Whereabouts};
 pub use rate::TransferRate;
 

@@ -124,6 +124,19 @@ fn safetensors(files: &[String]) -> Option<Weights> {
     }
 }
 
+/// Whether a file is one of those that come with the weights of a folder.
+pub(super) fn is_small(file: &str) -> bool {
+    REQUIRED.contains(&file) || OPTIONAL.contains(&file)
+}
+
+/// Whether a file is a shard by its name; other weights beside them (`consolidated.safetensors`) are copies.
+pub(super) fn is_shard(file: &str) -> bool {
+    file.starts_with("model")
+        && file.contains("-of-")
+        && file.ends_with(".safetensors")
+        && !file.contains('/')
+}
+
 fn listed(models: &[GgufModel]) -> String {
     let selectors: Vec<_> = models.iter().map(|model| model.selector(models)).collect();
     if selectors.is_empty() { "no GGUF file".to_owned() } else { selectors.join(", ") }

@@ -4,7 +4,7 @@
 //! silent connection can't keep it from being cancelled.
 
 use super::SourceError;
-use super::hub::{Hub, SILENCE_PATIENCE, reason};
+use super::hub::{Hub, SILENCE_PATIENCE, reason, short_wait};
 use super::meter::Meter;
 use super::names::HubName;
 use super::partial::{Expected, Partial};
@@ -42,6 +42,8 @@ pub(super) struct Transfer<'a> {
 enum Stop {
     /// The connection broke: worth another try from here.
     Broken(String),
+    /// The Hub asks to wait for a moment.
+    Busy(Duration),
     /// No further try would help.
     Final(SourceError),
 }
@@ -92,6 +94,12 @@ impl Transfer<'_> {
                 Ok(()) => return Ok(()),
                 Err(Stop::Final(error)) => return Err(error),
                 Err(Stop::Broken(why)) => why,
+                Err(Stop::Busy(wait)) => {
+                    self.reporter
+                        .notice(&format!("The Hub asks to slow down (429); waiting {} s", wait.as_secs()));
+                    pause(wait, self.cancel).map_err(SourceError::from)?;
+                    "it asked to slow down".to_owned()
+                }
             };
             fruitless = if partial.length_bytes() > before_bytes { 0 } else { fruitless + 1 };
             if fruitless == FRUITLESS_TRIES {
@@ -180,6 +188,9 @@ impl Transfer<'_> {
             }
             .into()),
             _ => {
+                if let Some(wait) = short_wait(status, headers) {
+                    return Err(Stop::Busy(wait));
+                }
                 let what = format!("{}/{}", self.name.repository(), self.file);
                 self.hub.require_success(status, headers, self.name, &what)?;
                 Err(SourceError::HubStatus { status: status.as_u16(), what }.into())
@@ -227,7 +238,7 @@ impl Transfer<'_> {
         std::thread::Builder::new()
             .name("source-transfer".into())
             .spawn(move || {
-                let last = match hub.send(&Method::GET, url, from_byte) {
+                let last = match hub.send(&Method::GET, url, from_byte..) {
                     Ok(response) => pass_on(response, &sender),
                     Err(why) => Message::Failed(why),
                 };
