@@ -1,6 +1,7 @@
 //! The running job: what it does, how far it is, how long it will take.
 
 use crate::engine::JobId;
+use crate::model::source::TransferRate;
 use crate::progress::{Progress, ProgressUnit};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ pub struct RunningJob {
     stage_began: Instant,
     done_at_begin: u64,
     time_left: Option<Duration>,
+    rate: TransferRate,
 }
 
 impl RunningJob {
@@ -32,6 +34,7 @@ impl RunningJob {
             stage_began: Instant::now(),
             done_at_begin: 0,
             time_left: None,
+            rate: TransferRate::new(),
         }
     }
 
@@ -41,6 +44,10 @@ impl RunningJob {
         if !same_stage {
             self.stage_began = Instant::now();
             self.done_at_begin = progress.done;
+            self.rate = TransferRate::new();
+        }
+        if progress.unit == ProgressUnit::Bytes {
+            self.rate.observe(self.stage_began.elapsed(), progress.done);
         }
         self.time_left = remaining(self.stage_began.elapsed(), self.done_at_begin, &progress);
         self.progress = Some(progress);
@@ -62,6 +69,9 @@ impl RunningJob {
         }
         let Some(progress) = &self.progress else { return "Starting…".to_owned() };
         let mut line = progress.stage.clone();
+        if progress.unit == ProgressUnit::Bytes {
+            return format!("{line} · {}", self.rate.describe(progress.done, progress.total));
+        }
         if let Some(amount) = amount(progress) {
             line.push_str(" · ");
             line.push_str(&amount);
@@ -85,16 +95,11 @@ fn remaining(elapsed: Duration, done_at_begin: u64, progress: &Progress) -> Opti
 }
 
 fn amount(progress: &Progress) -> Option<String> {
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     match (progress.unit, progress.total) {
-        (ProgressUnit::Bytes, Some(total)) => {
-            Some(format!("{:.0} of {:.0} MiB", mib(progress.done), mib(total)))
-        }
-        (ProgressUnit::Bytes, None) => Some(format!("{:.0} MiB", mib(progress.done))),
         (ProgressUnit::Layers, Some(total)) => Some(format!("layer {} of {total}", progress.done)),
         (ProgressUnit::Tensors, Some(total)) => Some(format!("tensor {} of {total}", progress.done)),
         (ProgressUnit::Rows, Some(total)) => Some(format!("row {} of {total}", progress.done)),
-        (_, None) => None,
+        (ProgressUnit::Bytes, _) | (_, None) => None,
     }
 }
 
@@ -135,7 +140,7 @@ mod tests {
         assert_eq!(job.line(), "Prefill · layer 12 of 30 · 2 s left");
         assert_eq!(job.fraction(), Some(0.4));
         job.note(progress(3 << 20, None, ProgressUnit::Bytes));
-        assert_eq!(job.line(), "Prefill · 3 MiB");
+        assert_eq!(job.line(), "Prefill · 3.0 MiB");
         assert_eq!(job.fraction(), None);
         job.cancelling = true;
         assert_eq!(job.line(), "Cancelling…");

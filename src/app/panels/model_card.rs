@@ -2,10 +2,10 @@
 
 use crate::app::command::Command;
 use crate::app::format;
+use crate::app::hub::HubCommand;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::ModelInfo;
-use crate::model::source::ModelRef;
 use crate::widgets::controls::{self, fact, section};
 use egui::{RichText, TextEdit, Ui};
 
@@ -93,7 +93,7 @@ fn search_steps(ui: &mut Ui, state: &AppState) {
 fn hub_field(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {
-        let mut name = state.hub_name.clone();
+        let mut name = state.hub.name.clone();
         let edit = TextEdit::singleline(&mut name)
             .hint_text("Hub name: owner/model")
             .desired_width(ui.available_width() - 58.0);
@@ -103,27 +103,15 @@ fn hub_field(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         controls::name(&response, "Hub name");
         let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if response.changed() {
-            commands.push(Command::SetHubName(name.clone()));
+            commands.push(Command::Hub(HubCommand::SetName(name.clone())));
         }
-        let model = hub_model(&name);
-        let get = ui
-            .add_enabled(model.is_some(), egui::Button::new("Open"))
-            .on_hover_text("Fetch and open this model");
-        if let Some(model) = model.filter(|_| entered || get.clicked()) {
-            commands.push(Command::OpenModel(model));
+        let list = ui
+            .add_enabled(!name.trim().is_empty(), egui::Button::new("List…"))
+            .on_hover_text("See what the repository has, with sizes, before anything is downloaded");
+        if list.clicked() || (entered && !name.trim().is_empty()) {
+            commands.push(Command::Hub(HubCommand::List));
         }
     });
-}
-
-/// `owner/name` or `owner/name@revision`.
-fn hub_model(name: &str) -> Option<ModelRef> {
-    let (repository, revision) = match name.trim().split_once('@') {
-        Some((repository, revision)) => (repository, Some(revision.to_owned())),
-        None => (name.trim(), None),
-    };
-    let (owner, model) = repository.split_once('/')?;
-    let well_formed = !owner.is_empty() && !model.is_empty() && !model.contains('/');
-    well_formed.then(|| ModelRef::Hub { repository: repository.to_owned(), revision })
 }
 
 fn recents(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
@@ -147,18 +135,6 @@ fn recents(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hub_names_have_an_owner_and_may_have_a_revision() {
-        assert_eq!(hub_model(" a/b "), Some(ModelRef::Hub { repository: "a/b".into(), revision: None }));
-        assert_eq!(
-            hub_model("a/b@v1"),
-            Some(ModelRef::Hub { repository: "a/b".into(), revision: Some("v1".into()) })
-        );
-        for bad in ["", "a", "a/", "/b", "a/b/c"] {
-            assert_eq!(hub_model(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn long_sources_keep_their_end() {

@@ -1,6 +1,7 @@
 //! The top bar: which model, which prompt, run and cancel, progress.
 
 use crate::app::command::{Command, PickKind};
+use crate::app::hub::HubCommand;
 use crate::app::prompt::PromptKind;
 use crate::app::shortcuts;
 use crate::app::state::AppState;
@@ -40,6 +41,10 @@ fn model_menu(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         let tip = "config.json, safetensors and tokenizer.json in one folder";
         if ui.button("Open model folder…").on_hover_text(tip).clicked() {
             commands.push(Command::Pick(PickKind::ModelFolder));
+        }
+        let tip = "List the models of a repository with their sizes, choose and download one";
+        if ui.button("Open from the Hub…").on_hover_text(tip).clicked() {
+            commands.push(Command::Hub(HubCommand::Show(true)));
         }
         if ui.button("Type a path…").on_hover_text("Open a model or prompt by its path").clicked() {
             commands.push(Command::ShowPathField(true));

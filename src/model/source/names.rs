@@ -22,7 +22,13 @@ impl ModelRef {
         if Path::new(text).exists() {
             return Self::Path(PathBuf::from(text));
         }
-        parse_hub(text).unwrap_or_else(|| Self::Path(PathBuf::from(text)))
+        Self::parse_hub(text).unwrap_or_else(|| Self::Path(PathBuf::from(text)))
+    }
+
+    /// What a field for names on the Hub means: as [`ModelRef::parse`], but neither an id nor a path.
+    #[must_use]
+    pub fn parse_hub(text: &str) -> Option<Self> {
+        parse_hub(text.trim())
     }
 }
 
