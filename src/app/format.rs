@@ -114,6 +114,20 @@ pub(super) fn decade(exponent: i32) -> String {
     }
 }
 
+/// The beginning and the end of a text that is too long: file names differ at their ends.
+#[must_use]
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let head = most.saturating_sub(1) / 2;
+    let tail = most.saturating_sub(1) - head;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{start}…{end}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +157,13 @@ mod tests {
         ] {
             assert_eq!(significant(value), said);
         }
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shorten("abcdefghijk", 7), "abc…ijk");
+        assert_eq!(shorten("abc", 0), "…");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::model::source::{ModelChoice, ModelRef, RepoListing};
 pub struct HubPicker {
     /// Whether it is on show.
     pub is_open: bool,
+    /// Whether the field for the name is to get the keyboard.
+    pub wants_focus: bool,
     /// The name or address typed so far.
     pub name: String,
     /// Branch, tag or commit typed so far; empty for `main`.
@@ -34,6 +36,8 @@ pub struct HubPicker {
 pub enum HubCommand {
     /// Show or hide it.
     Show(bool),
+    /// The field for the name has the keyboard now.
+    Focused,
     /// The name or address typed so far.
     SetName(String),
     /// The revision typed so far.
@@ -83,7 +87,15 @@ impl HubPicker {
 impl AppState {
     pub(super) fn hub_command(&mut self, command: HubCommand) {
         match command {
-            HubCommand::Show(show) => self.hub.is_open = show,
+            HubCommand::Show(show) => {
+                self.hub.is_open = show;
+                self.hub.wants_focus = show;
+                if show && self.hub.listing.is_some() && self.hub.opening.is_none() {
+                    // What was downloaded since is to be seen.
+                    self.list_repository();
+                }
+            }
+            HubCommand::Focused => self.hub.wants_focus = false,
             HubCommand::SetName(name) => self.hub.name = name,
             HubCommand::SetRevision(revision) => self.hub.revision = revision,
             HubCommand::List => {

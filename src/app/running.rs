@@ -1,5 +1,6 @@
 //! The running job: what it does, how far it is, how long it will take.
 
+use super::format;
 use crate::engine::JobId;
 use crate::model::source::TransferRate;
 use crate::progress::{Progress, ProgressUnit};
@@ -64,23 +65,27 @@ impl RunningJob {
     /// What it does, for example "Prefill · layer 12 of 30 · 2 s left".
     #[must_use]
     pub fn line(&self) -> String {
+        self.line_within(usize::MAX)
+    }
+
+    /// The same in at most so many characters, as far as shortening what it does helps: how far it is and how long
+    /// it will take matter more.
+    #[must_use]
+    pub fn line_within(&self, most: usize) -> String {
         if self.cancelling {
             return "Cancelling…".to_owned();
         }
         let Some(progress) = &self.progress else { return "Starting…".to_owned() };
-        let mut line = progress.stage.clone();
-        if progress.unit == ProgressUnit::Bytes {
-            return format!("{line} · {}", self.rate.describe(progress.done, progress.total));
-        }
-        if let Some(amount) = amount(progress) {
-            line.push_str(" · ");
-            line.push_str(&amount);
-        }
-        if let Some(left) = self.time_left {
-            line.push_str(" · ");
-            line.push_str(&time_left(left));
-        }
-        line
+        let amount = if progress.unit == ProgressUnit::Bytes {
+            Some(self.rate.describe(progress.done, progress.total))
+        } else {
+            let left = self.time_left.map(time_left);
+            let said: Vec<String> = amount(progress).into_iter().chain(left).collect();
+            (!said.is_empty()).then(|| said.join(" · "))
+        };
+        let Some(amount) = amount else { return progress.stage.clone() };
+        let room = most.saturating_sub(amount.chars().count() + 3).max(16);
+        format!("{} · {amount}", format::shorten(&progress.stage, room))
     }
 }
 
@@ -142,6 +147,9 @@ mod tests {
         job.note(progress(3 << 20, None, ProgressUnit::Bytes));
         assert_eq!(job.line(), "Prefill · 3.0 MiB");
         assert_eq!(job.fraction(), None);
+        let stage = "Downloading a-model-with-quite-a-long-name-Q4_K_M.gguf".to_owned();
+        job.note(Progress { stage, done: 1 << 20, total: Some(3 << 20), unit: ProgressUnit::Bytes });
+        assert_eq!(job.line_within(44), "Downloading a…e-Q4_K_M.gguf · 1.0 of 3.0 MiB");
         job.cancelling = true;
         assert_eq!(job.line(), "Cancelling…");
     }

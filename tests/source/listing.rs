@@ -45,11 +45,11 @@ fn a_repository_is_listed_with_sizes_and_nothing_is_downloaded() {
     assert_eq!(choice.format, ModelFormat::Safetensors);
     let files: Vec<_> = choice.files.iter().map(|file| (file.path.as_str(), file.size_bytes)).collect();
     let wanted = [
+        ("model.safetensors", Some(4_000_000)),
         ("config.json", Some(22)),
         ("tokenizer.json", Some(12)),
         ("tokenizer_config.json", Some(2)),
         ("generation_config.json", Some(2)),
-        ("model.safetensors", Some(4_000_000)),
     ];
     assert_eq!(files, wanted, "README and pytorch_model.bin would not be downloaded");
     assert_eq!(choice.total_bytes(), 4_000_038);

@@ -55,7 +55,7 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
     let source = fact(
         ui,
         "Source",
-        &shorten(&model.source, 24),
+        &short_source(&model.source),
         &format!("{}\nsha256 {}", model.source, model.sha256),
     );
     if source.interact(egui::Sense::click()).clicked() {
@@ -64,12 +64,18 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
     fact(ui, "sha256", &format!("{short_hash}…"), &format!("{}\nClick the source to copy it", model.sha256));
 }
 
-fn shorten(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
-        return text.to_owned();
+/// A source in the width of the card: the repository with the beginning of its commit, else the end of a path.
+fn short_source(source: &str) -> String {
+    const MOST: usize = 24;
+    if let Some((repository, commit)) = source.strip_prefix("hub:").and_then(|rest| rest.split_once('@')) {
+        let commit: String = commit.chars().take(7).collect();
+        return format!("{}@{commit}", format::shorten(repository, MOST - 8));
     }
-    let tail: String = text.chars().skip(length - (most - 1)).collect();
+    let length = source.chars().count();
+    if length <= MOST {
+        return source.to_owned();
+    }
+    let tail: String = source.chars().skip(length - (MOST - 1)).collect();
     format!("…{tail}")
 }
 
@@ -137,8 +143,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_sources_keep_their_end() {
-        assert_eq!(shorten("abcdef", 6), "abcdef");
-        assert_eq!(shorten("abcdefg", 4), "…efg");
+    fn sources_keep_what_tells_them_apart() {
+        assert_eq!(short_source("path:tiny.gguf"), "path:tiny.gguf");
+        assert_eq!(short_source("path:/a/long/way/to/a/model.gguf"), "…ng/way/to/a/model.gguf");
+        let hub = format!("hub:unsloth/SmolLM2-GGUF@{}", "0123456789".repeat(4));
+        assert_eq!(short_source(&hub), "unsloth…M2-GGUF@0123456");
     }
 }

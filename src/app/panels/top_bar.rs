@@ -130,11 +130,14 @@ fn progress(ui: &mut Ui, state: &AppState, palette: Palette) {
     let size = vec2((ui.available_width() - 8.0).clamp(60.0, 420.0), 22.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     let Some(job) = &state.job else { return };
+    /// A character of the line is about as wide, in points.
+    const CHARACTER: f32 = 6.3;
     let line = job.line();
+    let shown = job.line_within((rect.width() / CHARACTER) as usize);
     let bar = egui::Rect::from_min_max(egui::pos2(rect.left(), rect.bottom() - 4.0), rect.max);
     paint_bar(ui.painter(), bar, job.fraction().unwrap_or(0.0), palette.raised, palette.accent);
     let text = rect.left_top() + vec2(0.0, 1.0);
-    ui.painter_at(rect).text(text, Align2::LEFT_TOP, &line, FontId::proportional(12.0), palette.text);
+    ui.painter_at(rect).text(text, Align2::LEFT_TOP, &shown, FontId::proportional(12.0), palette.text);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::ProgressIndicator, true, &line));
     response.on_hover_text(line);
 }

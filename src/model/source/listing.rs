@@ -177,7 +177,7 @@ impl Shelf<'_> {
         };
         // The short name means it where there is nothing else, or nothing of this name in the cache.
         let which = (!gguf.is_empty()).then_some(SAFETENSORS);
-        self.choice(ModelFormat::Safetensors, None, which, small.into_iter().chain(weights))
+        self.choice(ModelFormat::Safetensors, None, which, weights.into_iter().chain(small))
     }
 
     fn gguf(&self, model: &GgufModel, all: &[GgufModel]) -> ModelChoice {

@@ -4,6 +4,7 @@ mod gguf;
 mod safetensors;
 
 pub use gguf::GgufWeights;
+pub(crate) use gguf::type_name;
 pub use safetensors::SafetensorsWeights;
 
 use super::ModelError;

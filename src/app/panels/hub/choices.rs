@@ -30,7 +30,7 @@ pub(super) fn ui(
     };
     heading(ui, &title);
     well(ui, palette, |ui| {
-        ScrollArea::vertical().id_salt("choices").max_height(7.0 * ROW_HEIGHT).show(ui, |ui| {
+        ScrollArea::vertical().id_salt("choices").max_height(8.0 * ROW_HEIGHT).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
             for (index, choice) in listing.choices.iter().enumerate() {
                 if row(ui, choice, hub.chosen == Some(index), hub.opening.is_none(), palette) {
@@ -129,7 +129,7 @@ fn row(ui: &mut Ui, choice: &ModelChoice, is_chosen: bool, enabled: bool, palett
     ui.painter_at(room).text(
         pos2(room.left(), y),
         Align2::LEFT_CENTER,
-        shorten(&detail, (room.width() / 6.6) as usize),
+        format::shorten(&detail, (room.width() / 6.6) as usize),
         FontId::monospace(11.0),
         palette.weak,
     );
@@ -150,35 +150,15 @@ fn file_row(ui: &mut Ui, file: &RepoFile, palette: Palette) {
     let painter = ui.painter_at(rect);
     let (font, y) = (FontId::monospace(11.5), rect.center().y);
     let text = |x: f32, align, text: &str, color| painter.text(pos2(x, y), align, text, font.clone(), color);
-    text(rect.left() + 12.0, Align2::LEFT_CENTER, &shorten(&file.path, 62), palette.text);
+    text(rect.left() + 12.0, Align2::LEFT_CENTER, &format::shorten(&file.path, 62), palette.text);
     text(rect.right() - 104.0, Align2::RIGHT_CENTER, &size, palette.text);
     let color = if file.is_cached { palette.good } else { palette.weak };
     text(rect.right() - 10.0, Align2::RIGHT_CENTER, &state, color);
 }
 
-/// The beginning and the end of a text that is too long: file names differ at their ends.
-fn shorten(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
-        return text.to_owned();
-    }
-    let head = most.saturating_sub(1) / 2;
-    let tail = most.saturating_sub(1) - head;
-    let start: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(length - tail).collect();
-    format!("{start}…{end}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(shorten("abcdefghij", 10), "abcdefghij");
-        assert_eq!(shorten("abcdefghijk", 7), "abc…ijk");
-        assert_eq!(shorten("abc", 0), "…");
-    }
 
     #[test]
     fn what_is_here_is_said_in_percent() {

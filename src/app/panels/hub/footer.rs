@@ -20,6 +20,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>, pal
         None => summary(ui, &state.hub, palette),
     }
     ui.add_space(2.0);
+    ui.spacing_mut().button_padding.x = 14.0;
     ui.allocate_ui_with_layout(
         vec2(ui.available_width(), 28.0),
         Layout::right_to_left(Align::Center),

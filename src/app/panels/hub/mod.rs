@@ -9,10 +9,15 @@ use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::source::{Catalogue, RepoListing};
 use crate::widgets::controls::{self, section};
-use egui::{Frame, Key, Margin, RichText, TextEdit, Ui};
+use egui::{Align2, Frame, Key, Margin, RichText, TextEdit, Ui, vec2};
 
 /// Width of the dialog's content, in points.
 const WIDTH: f32 = 660.0;
+
+const REVISION_WIDTH: f32 = 110.0;
+const LIST_WIDTH: f32 = 92.0;
+/// Where the dialog begins: it grows downwards and so stays where it is.
+const TOP: f32 = 96.0;
 
 /// Draws the dialog, when it is open.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
@@ -21,7 +26,9 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     }
     let palette = Palette::of(ui);
     let frame = Frame::window(ui.style()).inner_margin(Margin::symmetric(18, 14));
-    let modal = egui::Modal::new(egui::Id::unique("hub")).frame(frame).show(ui.ctx(), |ui| {
+    let id = egui::Id::unique("hub");
+    let area = egui::Modal::default_area(id).anchor(Align2::CENTER_TOP, vec2(0.0, TOP));
+    let modal = egui::Modal::new(id).area(area).frame(frame).show(ui.ctx(), |ui| {
         ui.set_width(WIDTH);
         ui.spacing_mut().item_spacing.y = 7.0;
         ui.heading("Open from the Hub");
@@ -51,7 +58,7 @@ fn name_row(ui: &mut Ui, hub: &HubPicker, commands: &mut Vec<Command>) {
         let edit = TextEdit::singleline(&mut name)
             .hint_text("owner/name, or the address of a model's page")
             .margin(Margin::symmetric(8, 5))
-            .desired_width(WIDTH - 250.0);
+            .desired_width(WIDTH - REVISION_WIDTH - LIST_WIDTH - 2.0 * ui.spacing().item_spacing.x);
         let named = ui.add(edit);
         controls::name(&named, "Repository");
         if named.changed() {
@@ -61,7 +68,7 @@ fn name_row(ui: &mut Ui, hub: &HubPicker, commands: &mut Vec<Command>) {
         let edit = TextEdit::singleline(&mut revision)
             .hint_text("main")
             .margin(Margin::symmetric(8, 5))
-            .desired_width(110.0);
+            .desired_width(REVISION_WIDTH);
         let revised = ui.add(edit).on_hover_text("Branch, tag or commit; main when left empty");
         controls::name(&revised, "Revision");
         if revised.changed() {
@@ -69,14 +76,17 @@ fn name_row(ui: &mut Ui, hub: &HubPicker, commands: &mut Vec<Command>) {
         }
         let entered = (named.lost_focus() || revised.lost_focus()) && ui.input(|i| i.key_pressed(Key::Enter));
         let list = ui
-            .add_enabled(!hub.name.trim().is_empty(), egui::Button::new("List files"))
+            .add_enabled(
+                !hub.name.trim().is_empty(),
+                egui::Button::new("List files").min_size(vec2(LIST_WIDTH, 25.0)),
+            )
             .on_hover_text("Ask the Hub what the repository has; downloads nothing");
         if list.clicked() || entered {
             commands.push(Command::Hub(HubCommand::List));
         }
-        let nothing_yet = hub.listing.is_none() && hub.listing_job.is_none() && hub.failure.is_none();
-        if nothing_yet && hub.name.is_empty() && ui.memory(|memory| memory.focused().is_none()) {
+        if hub.wants_focus {
             named.request_focus();
+            commands.push(Command::Hub(HubCommand::Focused));
         }
     });
 }
@@ -119,7 +129,12 @@ fn about(ui: &mut Ui, listing: &RepoListing, commands: &mut Vec<Command>, palett
 fn gated(ui: &mut Ui, listing: &RepoListing, commands: &mut Vec<Command>, palette: Palette) {
     ui.horizontal(|ui| {
         let line = format!("Gated: ask for access at {}, then set HF_TOKEN", listing.page);
-        controls::warning(ui, &line, palette.warn);
+        controls::sign(ui, controls::Sign::Warning, palette.warn);
+        let most = WIDTH - 130.0;
+        ui.scope(|ui| {
+            ui.set_max_width(most);
+            ui.add(egui::Label::new(RichText::new(line).size(12.0).color(palette.warn)).truncate());
+        });
         if ui.small_button("Copy address").on_hover_text(&listing.page).clicked() {
             commands.push(Command::Copy(listing.page.clone()));
         }
