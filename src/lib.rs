@@ -13,6 +13,7 @@ pub mod export;
 pub mod model;
 pub mod progress;
 mod raw;
+pub mod units;
 pub mod widgets;
 
 pub use error::{Error, Result};

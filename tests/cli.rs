@@ -1,8 +1,12 @@
 //! The command line as a user meets it: the real binary, good and bad input, wording and exit codes.
 
 mod common;
+#[path = "source/hub_server.rs"]
+#[expect(dead_code, reason = "the tests of the source use more of it")]
+mod hub_server;
 
 use common::{fixture, smollm2_path};
+use hub_server::{COMMIT, HubServer, Reply};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -361,4 +365,131 @@ fn render_eviction_draws_the_cases_and_says_what_it_lacks() {
         let (line, _) = failure(&args.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(line.contains(wanted), "{line}");
     }
+}
+
+/// The binary with caches in `folder` and a Hub at `server`.
+fn with_hub(server: &HubServer, folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sinkscope"))
+        .args(args)
+        .env("HF_ENDPOINT", &server.endpoint)
+        .env("HF_HOME", folder.join("hf"))
+        .env("SINKSCOPE_HOME", folder.join("home"))
+        .env("HF_TOKEN", "hf_secret")
+        .env("RUST_LOG", "trace")
+        .env_remove("HF_HUB_OFFLINE")
+        .env_remove("HF_HUB_CACHE")
+        .output()
+        .expect("the binary runs")
+}
+
+fn json_of(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn a_repository_is_listed_and_one_of_its_models_is_analysed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gguf = std::fs::read(smollm2_path()).expect("the model");
+    let server = HubServer::new(&[("n-Q4_K_M.gguf", &gguf), ("n-Q8_0.gguf", b"eight"), ("README.md", b"#")]);
+    let run = |args: &[&str]| with_hub(&server, folder.path(), args);
+
+    let listed = json_of(&run(&["models", "list", "o/n", "--json"]));
+    assert_eq!((&listed["commit"], &listed["meant"]), (&COMMIT.into(), &serde_json::Value::Null));
+    let models = listed["models"].as_array().expect("models");
+    let names: Vec<_> = models.iter().map(|model| model["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["o/n:Q8_0", "o/n:Q4_K_M"], "the smallest first");
+    assert_eq!(models[1]["total_bytes"], gguf.len());
+    assert_eq!(models[1]["files"][0]["path"], "n-Q4_K_M.gguf");
+    assert_eq!(models[1]["is_cached"], false);
+    assert!(!folder.path().join("hf/hub").exists(), "listing downloads nothing");
+
+    let info = json_of(&run(&["models", "info", "o/n:Q4_K_M", "--json"]));
+    assert_eq!((&info["path"], &info["download_bytes"]), (&serde_json::Value::Null, &gguf.len().into()));
+    assert_eq!(info["spec"]["layers"], 30);
+    let read: usize =
+        server.storage_requests().iter().map(|r| r.end_byte.expect("a range") - r.from_byte).sum();
+    assert!(read < gguf.len() / 10, "the header alone: {read} bytes");
+
+    let refused = run(&["analyze", "--model", "o/n", "--prompt", "The sky"]);
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(stderr.contains("choose one, for example o/n:Q4_K_M. It has Q4_K_M, Q8_0"), "{stderr}");
+    let json = folder.path().join("out.json").display().to_string();
+    let args = ["analyze", "--model", "o/n:Q4_K_M", "--prompt", "The sky is blue", "--json", &json];
+    let analysed = run(&args);
+    let stderr = String::from_utf8_lossy(&analysed.stderr).into_owned();
+    assert!(analysed.status.success(), "{stderr}");
+    assert!(!stderr.contains("hf_secret"), "a token is for the Hub alone, whatever is logged");
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&json).expect("there")).expect("JSON");
+    assert_eq!(report["model"]["source"], format!("hub:o/n@{COMMIT}"));
+
+    let table = String::from_utf8(run(&["models", "list", "o/n"]).stdout).expect("UTF-8");
+    let cells = |line: usize| table.lines().nth(line).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(cells(1), Some(vec!["o/n:Q8_0", "5", "B", "-", "n-Q8_0.gguf"]));
+    assert_eq!(cells(2), Some(vec!["o/n:Q4_K_M", "94", "MiB", "all", "n-Q4_K_M.gguf"]));
+}
+
+#[test]
+fn a_gated_repository_says_where_to_ask_and_shows_no_token() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = HubServer::with_fault(&[], |_, _| Reply::status(403).with("x-error-code", "GatedRepo"));
+    for command in ["list", "info", "fetch"] {
+        let output = with_hub(&server, folder.path(), &["models", command, "o/n"]);
+        let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(1));
+        let line = format!("o/n is gated; ask for access at {}/o/n, then set HF_TOKEN", server.endpoint);
+        assert!(stderr.ends_with(&format!("sinkscope: {line}\n")), "{stderr}");
+        assert!(!stderr.contains("hf_secret"));
+    }
+}
+
+#[test]
+fn info_tells_a_folder_model_without_loading_it() {
+    let info = json_of(&sinkscope(&["models", "info", &tiny(), "--json"]));
+    for (key, value) in [("layers", 3), ("heads", 4), ("kv_heads", 2), ("vocabulary", 320), ("context", 256)]
+    {
+        assert_eq!(info["spec"][key], value, "{key}");
+    }
+    assert_eq!(info["parameters"], 43_744);
+    assert_eq!(info["memory_bytes"]["f32"], 4 * 43_744);
+    assert_eq!(info["memory_bytes"]["bf16"], 2 * 43_744);
+    assert_eq!(info["memory_bytes"]["stored"], 4 * 43_744);
+    assert_eq!(info["stored_as"], serde_json::json!({ "F32": 43_744 }));
+    assert_eq!(info["tokenizer"]["chat_template"], false);
+    let text = String::from_utf8(sinkscope(&["models", "info", &tiny()]).stdout).expect("UTF-8");
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    for line in [
+        "Architecture llama",
+        "KV heads 2 (each serves 2 query heads)",
+        "Windows every layer sees the whole text",
+        "Memory as f32 171 KiB",
+        "Memory as stored 171 KiB (F32 100%)",
+        "Chat template no",
+    ] {
+        assert!(lines.contains(&line.split(' ').collect()), "{line:?} in {text}");
+    }
+}
+
+#[test]
+fn info_tells_a_gguf_by_its_header() {
+    let model = smollm2_path().display().to_string();
+    let info = json_of(&sinkscope(&["models", "info", &model, "--json"]));
+    assert_eq!(info["parameters"], 134_515_008);
+    assert_eq!(info["tokenizer"]["tokenizer"], "byte-level BPE, rule smollm");
+    assert_eq!(info["tokenizer"]["bos"]["text"], "<|im_start|>");
+    assert_eq!(info["tokenizer"]["chat_template"], true);
+    let stored = info["memory_bytes"]["stored"].as_u64().expect("bytes");
+    assert!((90_000_000..98_362_432).contains(&stored), "{stored}");
+    let types = info["stored_as"].as_object().expect("types");
+    let weights: u64 = types.values().filter_map(serde_json::Value::as_u64).sum();
+    assert!(types.contains_key("Q4_1") && weights == 134_515_008, "{types:?}");
+
+    // Cut within its header: a line, and no panic.
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes = std::fs::read(smollm2_path()).expect("the model");
+    let cut = file(folder.path(), "cut.gguf", &bytes[..100_000]);
+    let (line, code) = failure(&["models", "info", &cut]);
+    assert_eq!(code, 1);
+    assert!(line.contains("GGUF file is damaged") && line.ends_with("cut.gguf"), "{line}");
 }

@@ -1,6 +1,7 @@
 //! Everything that can change the state: sent by panels, shortcuts, the engine and the workers.
 
 use super::eviction::EvictionCommand;
+use super::hub::HubCommand;
 use super::panels::attention::AttentionCommand;
 use super::partners::Partners;
 use super::prompt::{PromptKind, Sample};
@@ -26,8 +27,8 @@ pub enum Command {
     ShowPathField(bool),
     /// The path typed so far.
     SetPathField(String),
-    /// The Hub name typed so far.
-    SetHubName(String),
+    /// The dialog that opens a model from the Hub.
+    Hub(HubCommand),
 
     /// Plain text or chat.
     SetPromptKind(PromptKind),

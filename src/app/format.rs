@@ -2,16 +2,7 @@
 
 use crate::analysis::{ProfileKind, TokenClass};
 
-/// Bytes in binary units, for example "514 MiB".
-#[must_use]
-pub(super) fn bytes(bytes: u64) -> String {
-    let mib = bytes as f64 / f64::from(1 << 20);
-    match mib {
-        ..10.0 => format!("{mib:.1} MiB"),
-        ..10_240.0 => format!("{mib:.0} MiB"),
-        _ => format!("{:.1} GiB", mib / 1024.0),
-    }
-}
+pub(super) use crate::units::format_bytes as bytes;
 
 /// A duration, for example "12 ms" or "1.59 s".
 #[must_use]
@@ -123,14 +114,26 @@ pub(super) fn decade(exponent: i32) -> String {
     }
 }
 
+/// The beginning and the end of a text that is too long: file names differ at their ends.
+#[must_use]
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let head = most.saturating_sub(1) / 2;
+    let tail = most.saturating_sub(1) - head;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{start}…{end}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!(bytes(538_000_000), "513 MiB");
-        assert_eq!(bytes(20 << 30), "20.0 GiB");
         assert_eq!(millis(0.25), "0.25 ms");
         assert_eq!(millis(1590.0), "1.59 s");
         assert_eq!(count(134_515_008), "134\u{202f}515\u{202f}008");
@@ -154,6 +157,13 @@ mod tests {
         ] {
             assert_eq!(significant(value), said);
         }
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shorten("abcdefghijk", 7), "abc…ijk");
+        assert_eq!(shorten("abc", 0), "…");
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl AppState {
             Command::OpenPath(path) => self.open_path(path),
             Command::ShowPathField(show) => self.path_field = show.then(String::new),
             Command::SetPathField(path) => self.path_field = Some(path),
-            Command::SetHubName(name) => self.hub_name = name,
+            Command::Hub(command) => self.hub_command(command),
             Command::SetPromptKind(kind) => self.prompt.kind = kind,
             Command::SetPromptText(text) => self.prompt.text = text,
             Command::SetTurnRole(turn, role) => {
@@ -164,12 +164,17 @@ impl AppState {
     }
 
     fn engine_said(&mut self, id: JobId, event: Event) {
+        if self.hub.listing_job == Some(id) {
+            self.hub_said(event);
+            return;
+        }
         let Some(job) = self.job.as_mut().filter(|job| job.id == id) else { return };
         match event {
             Event::Notice(line) => self.notices.push(line),
             Event::Progress(progress) => job.note(progress),
             Event::ModelReady(model) => {
                 self.job = None;
+                self.hub_opened(id);
                 if let Some(opened) = self.opened.take() {
                     self.settings.remember(&opened);
                 }
@@ -196,9 +201,11 @@ impl AppState {
                 self.refresh_eviction();
             }
             Event::CurvePoint { .. } | Event::RunDone { .. } => self.eviction_said(id, event),
+            // Answers a question that is no longer asked.
+            Event::Listed(_) => {}
             Event::Failed(why) => {
                 let was_eviction = self.eviction_failed(id);
-                self.job_failed(&why);
+                self.job_failed(id, &why);
                 if !was_eviction {
                     self.refresh_eviction();
                 }
@@ -206,10 +213,12 @@ impl AppState {
         }
     }
 
-    fn job_failed(&mut self, why: &Error) {
+    fn job_failed(&mut self, id: JobId, why: &Error) {
         self.upcoming = None;
         let opening = self.job.take().is_some_and(|job| job.opens_a_model);
-        if why.is_cancelled() {
+        if self.hub_failed(id, why) {
+            // The dialog says it.
+        } else if why.is_cancelled() {
             self.say("Cancelled".to_owned());
         } else {
             self.say_error(why.to_string());

@@ -9,6 +9,7 @@ pub mod engine_handle;
 pub mod eviction;
 mod format;
 mod handle;
+pub mod hub;
 mod launch;
 mod memory;
 pub mod panels;

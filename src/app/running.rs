@@ -1,6 +1,8 @@
 //! The running job: what it does, how far it is, how long it will take.
 
+use super::format;
 use crate::engine::JobId;
+use crate::model::source::TransferRate;
 use crate::progress::{Progress, ProgressUnit};
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,7 @@ pub struct RunningJob {
     stage_began: Instant,
     done_at_begin: u64,
     time_left: Option<Duration>,
+    rate: TransferRate,
 }
 
 impl RunningJob {
@@ -32,6 +35,7 @@ impl RunningJob {
             stage_began: Instant::now(),
             done_at_begin: 0,
             time_left: None,
+            rate: TransferRate::new(),
         }
     }
 
@@ -41,6 +45,10 @@ impl RunningJob {
         if !same_stage {
             self.stage_began = Instant::now();
             self.done_at_begin = progress.done;
+            self.rate = TransferRate::new();
+        }
+        if progress.unit == ProgressUnit::Bytes {
+            self.rate.observe(self.stage_began.elapsed(), progress.done);
         }
         self.time_left = remaining(self.stage_began.elapsed(), self.done_at_begin, &progress);
         self.progress = Some(progress);
@@ -57,20 +65,27 @@ impl RunningJob {
     /// What it does, for example "Prefill · layer 12 of 30 · 2 s left".
     #[must_use]
     pub fn line(&self) -> String {
+        self.line_within(usize::MAX)
+    }
+
+    /// The same in at most so many characters, as far as shortening what it does helps: how far it is and how long
+    /// it will take matter more.
+    #[must_use]
+    pub fn line_within(&self, most: usize) -> String {
         if self.cancelling {
             return "Cancelling…".to_owned();
         }
         let Some(progress) = &self.progress else { return "Starting…".to_owned() };
-        let mut line = progress.stage.clone();
-        if let Some(amount) = amount(progress) {
-            line.push_str(" · ");
-            line.push_str(&amount);
-        }
-        if let Some(left) = self.time_left {
-            line.push_str(" · ");
-            line.push_str(&time_left(left));
-        }
-        line
+        let amount = if progress.unit == ProgressUnit::Bytes {
+            Some(self.rate.describe(progress.done, progress.total))
+        } else {
+            let left = self.time_left.map(time_left);
+            let said: Vec<String> = amount(progress).into_iter().chain(left).collect();
+            (!said.is_empty()).then(|| said.join(" · "))
+        };
+        let Some(amount) = amount else { return progress.stage.clone() };
+        let room = most.saturating_sub(amount.chars().count() + 3).max(16);
+        format!("{} · {amount}", format::shorten(&progress.stage, room))
     }
 }
 
@@ -85,16 +100,11 @@ fn remaining(elapsed: Duration, done_at_begin: u64, progress: &Progress) -> Opti
 }
 
 fn amount(progress: &Progress) -> Option<String> {
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     match (progress.unit, progress.total) {
-        (ProgressUnit::Bytes, Some(total)) => {
-            Some(format!("{:.0} of {:.0} MiB", mib(progress.done), mib(total)))
-        }
-        (ProgressUnit::Bytes, None) => Some(format!("{:.0} MiB", mib(progress.done))),
         (ProgressUnit::Layers, Some(total)) => Some(format!("layer {} of {total}", progress.done)),
         (ProgressUnit::Tensors, Some(total)) => Some(format!("tensor {} of {total}", progress.done)),
         (ProgressUnit::Rows, Some(total)) => Some(format!("row {} of {total}", progress.done)),
-        (_, None) => None,
+        (ProgressUnit::Bytes, _) | (_, None) => None,
     }
 }
 
@@ -135,8 +145,11 @@ mod tests {
         assert_eq!(job.line(), "Prefill · layer 12 of 30 · 2 s left");
         assert_eq!(job.fraction(), Some(0.4));
         job.note(progress(3 << 20, None, ProgressUnit::Bytes));
-        assert_eq!(job.line(), "Prefill · 3 MiB");
+        assert_eq!(job.line(), "Prefill · 3.0 MiB");
         assert_eq!(job.fraction(), None);
+        let stage = "Downloading a-model-with-quite-a-long-name-Q4_K_M.gguf".to_owned();
+        job.note(Progress { stage, done: 1 << 20, total: Some(3 << 20), unit: ProgressUnit::Bytes });
+        assert_eq!(job.line_within(44), "Downloading a…e-Q4_K_M.gguf · 1.0 of 3.0 MiB");
         job.cancelling = true;
         assert_eq!(job.line(), "Cancelling…");
     }

@@ -23,13 +23,15 @@ pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Com
         if input.consume_shortcut(&OPEN) {
             commands.push(Command::Pick(PickKind::ModelFile));
         }
-        if state.job.is_some() && input.consume_key(Modifiers::NONE, Key::Escape) {
+        // While the dialog is open, Esc is for it, unless it waits for its download.
+        let stops = !state.hub.is_open || state.hub.opening.is_some();
+        if state.job.is_some() && stops && input.consume_key(Modifiers::NONE, Key::Escape) {
             commands.push(Command::Cancel);
         }
         for file in &input.raw.dropped_files {
             commands.push(Command::OpenPath(file.path().to_owned()));
         }
-        if !writing {
+        if !writing && !state.hub.is_open {
             read_navigation(input, state, commands, in_slider);
             read_budget(input, state, commands);
         }

@@ -4,6 +4,7 @@ use super::command::Command;
 use super::dialogs::FileDialogs;
 use super::engine_handle::EngineHandle;
 use super::eviction::EvictionState;
+use super::hub::HubPicker;
 use super::memory::MemoryWatch;
 use super::panels::attention::AttentionState;
 use super::partners::{Partners, PartnersWorker};
@@ -47,8 +48,8 @@ pub struct AppState {
     pub eviction: EvictionState,
     /// What is remembered between runs.
     pub settings: Settings,
-    /// The Hub name typed so far.
-    pub hub_name: String,
+    /// The dialog that opens a model from the Hub.
+    pub hub: HubPicker,
     /// The path field, when it is open.
     pub path_field: Option<String>,
     /// Resident memory of this process, once it was looked at.
@@ -94,7 +95,7 @@ impl AppState {
             attention: AttentionState::default(),
             eviction: EvictionState::default(),
             settings,
-            hub_name: String::new(),
+            hub: HubPicker::default(),
             path_field: None,
             memory_now_bytes: None,
             toasts: Vec::new(),

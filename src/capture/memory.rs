@@ -49,15 +49,3 @@ fn current_rss_bytes() -> u64 {
     system.refresh_processes(sysinfo::ProcessesToUpdate::Some(&[pid]), false);
     system.process(pid).map_or(0, sysinfo::Process::memory)
 }
-
-/// Bytes for people: `538 MB`, `1.25 GB`.
-#[must_use]
-pub fn format_bytes(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        b if b >= 1e9 => format!("{:.2} GB", b / 1e9),
-        b if b >= 1e6 => format!("{:.0} MB", b / 1e6),
-        b if b >= 1e3 => format!("{:.0} kB", b / 1e3),
-        b => format!("{b:.0} B"),
-    }
-}

@@ -5,7 +5,8 @@ mod memory;
 mod patterns;
 mod prefill;
 
-pub use memory::{available_memory_bytes, format_bytes, peak_rss_bytes, plan_memory};
+pub use crate::units::format_bytes;
+pub use memory::{available_memory_bytes, peak_rss_bytes, plan_memory};
 pub use patterns::{MASKED, PatternTile};
 pub(crate) use prefill::wide_negative_log_likelihood;
 pub use prefill::{PrefillOptions, PrefillTiming, Prefilled, full_cache_rule, plain_prefill, prefill};

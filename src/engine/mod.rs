@@ -4,6 +4,7 @@
 //! block. Results carry the id of their job, so that a stale one can be dropped.
 
 pub mod jobs;
+mod listing;
 pub mod patterns;
 mod thread;
 
@@ -15,7 +16,7 @@ use crate::capture::Capture;
 use crate::eviction::{EvictionCase, EvictionRun, SimulationPoint};
 use crate::model::ModelInfo;
 use crate::model::chat::ChatMessage;
-use crate::model::source::ModelRef;
+use crate::model::source::{ModelRef, RepoListing};
 use crate::model::tokenizer::{BosChoice, TokenSequence};
 use crate::progress::Progress;
 use std::sync::Arc;
@@ -47,6 +48,16 @@ pub enum Job {
     Open {
         /// Which one.
         model: ModelRef,
+        /// Whether the network is off limits.
+        offline: bool,
+    },
+    /// List the models of a repository of the Hub. Needs no model: it runs beside the other jobs, and
+    /// only another one of its kind cancels it.
+    List {
+        /// `owner/name`, or with a colon and one of its models.
+        repository: String,
+        /// Branch, tag or commit; `main` when left out.
+        revision: Option<String>,
         /// Whether the network is off limits.
         offline: bool,
     },
@@ -88,6 +99,8 @@ pub enum Event {
     Notice(String),
     /// How far it is.
     Progress(Progress),
+    /// The models of a repository, for [`Job::List`].
+    Listed(Box<RepoListing>),
     /// A model is loaded; it replaces the one before.
     ModelReady(Arc<ModelInfo>),
     /// The prompt's tokens are known and the prefill starts.

@@ -1,6 +1,7 @@
 //! The thread behind [`Engine`]: one running job, one waiting slot, the latest wins.
 
 use super::jobs::{analyze, check_memory, evict, open_model, tokenize};
+use super::listing::{Listings, MakeLocator};
 use super::{Event, Job, JobId};
 use crate::capture::PrefillOptions;
 use crate::model::source::Locator;
@@ -17,6 +18,9 @@ type Wake = Arc<dyn Fn() + Send + Sync>;
 pub struct Engine {
     shared: Arc<Shared>,
     events: Receiver<(JobId, Event)>,
+    sender: Sender<(JobId, Event)>,
+    wake: Wake,
+    listings: Mutex<Listings>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -52,15 +56,22 @@ impl Engine {
     /// Starts the thread with another way to find models, given whether the network is off limits.
     #[must_use]
     pub fn start_with(
-        locator: impl Fn(bool) -> Locator + Send + 'static,
+        locator: impl Fn(bool) -> Locator + Send + Sync + 'static,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared::default());
         let (sender, events) = channel();
-        let worker = Worker { shared: Arc::clone(&shared), sender, wake: Arc::new(wake), model: None };
-        let run = move || worker.run(&locator);
+        let (locator, wake): (MakeLocator, Wake) = (Arc::new(locator), Arc::new(wake));
+        let listings = Mutex::new(Listings::new(Arc::clone(&locator)));
+        let worker = Worker {
+            shared: Arc::clone(&shared),
+            sender: sender.clone(),
+            wake: Arc::clone(&wake),
+            model: None,
+        };
+        let run = move || worker.run(&*locator);
         let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(run);
-        Self { shared, events, thread: thread.ok() }
+        Self { shared, events, sender, wake, listings, thread: thread.ok() }
     }
 
     /// Hands in a job. It takes the place of one that waits, and cancels one that runs, except that
@@ -69,6 +80,12 @@ impl Engine {
         let mut queue = self.shared.queue();
         queue.last_id += 1;
         let id = JobId(queue.last_id);
+        if matches!(job, Job::List { .. }) {
+            drop(queue);
+            let reporter = JobReporter { id, sender: self.sender.clone(), wake: Arc::clone(&self.wake) };
+            self.listings.lock().unwrap_or_else(PoisonError::into_inner).start(job, reporter);
+            return id;
+        }
         let opens = matches!(job, Job::Open { .. });
         if let Some((running_opens, cancel)) = &queue.running
             && (opens || !running_opens)
@@ -171,6 +188,8 @@ impl Worker {
                 reporter.send(Event::ModelReady(Arc::clone(&opened.info)));
                 self.model = Some(opened);
             }
+            // Runs beside this thread.
+            Job::List { .. } => {}
             Job::Analyze { prompt, bos } => {
                 let model = self.model.as_ref().ok_or(ModelError::NotOpen)?;
                 let tokens = Arc::new(tokenize(&model.tokenizer, &model.info.spec, &prompt, bos)?);
@@ -193,14 +212,14 @@ impl Worker {
 }
 
 /// Sends a job's reports as events.
-struct JobReporter {
+pub(super) struct JobReporter {
     id: JobId,
     sender: Sender<(JobId, Event)>,
     wake: Wake,
 }
 
 impl JobReporter {
-    fn send(&self, event: Event) {
+    pub(super) fn send(&self, event: Event) {
         // Nobody listens any more when the window is closing.
         let _ = self.sender.send((self.id, event));
         (self.wake)();
@@ -217,7 +236,7 @@ impl Reporter for JobReporter {
     }
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }

@@ -3,6 +3,10 @@
 
 mod eviction;
 mod flows;
+mod hub;
+#[path = "../source/hub_server.rs"]
+#[expect(dead_code, reason = "the tests of the source use more of it")]
+mod hub_server;
 mod real_engine;
 mod snapshots;
 mod stage;

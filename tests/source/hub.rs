@@ -98,14 +98,14 @@ fn a_gguf_repository_gives_the_file_that_is_named() {
     let locator = place.locator(&server);
     assert_eq!(
         locate(&locator, &hub("o/n")).unwrap_err().to_string(),
-        "o/n has several GGUF files; choose one, for example o/n:n.Q4_0.gguf. It has n.Q4_0.gguf, n.Q8_0.gguf"
+        "o/n has several GGUF models; choose one, for example o/n:Q4_0. It has Q4_0, Q8_0; their sizes: sinkscope models list o/n"
     );
     let found = locate(&locator, &hub("o/n:n.Q8_0.gguf")).unwrap();
     assert_eq!(found.name, "n.Q8_0");
     assert_eq!(fs::read(&found.path).unwrap(), b"eight");
     assert_eq!(found.sha256, Some(etag("n.gguf", b"eight")));
     let error = locate(&locator, &hub("o/n:other.gguf")).unwrap_err().to_string();
-    assert_eq!(error, "o/n can't be used: it has no file other.gguf; it has n.Q4_0.gguf, n.Q8_0.gguf");
+    assert_eq!(error, "o/n can't be used: it has no file other.gguf; it has Q4_0, Q8_0");
 }
 
 #[test]

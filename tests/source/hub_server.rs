@@ -1,4 +1,5 @@
-//! A Hub on this machine: model info, HEAD and GET of files, storage on another origin, ranges, and any fault.
+//! A Hub on this machine: model info, the list of files page by page, HEAD and GET of files, storage on another
+//! origin, ranges, and any fault.
 
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
@@ -17,6 +18,8 @@ pub(crate) struct Request {
     pub(crate) path: String,
     /// First byte of the range, 0 without one.
     pub(crate) from_byte: usize,
+    /// Byte behind the range's last, where it has an end.
+    pub(crate) end_byte: Option<usize>,
     pub(crate) token: Option<String>,
     /// How often this method and path were asked before.
     pub(crate) earlier: usize,
@@ -147,16 +150,47 @@ fn read_request(stream: &TcpStream) -> Option<Request> {
             line.split_once(": ").map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         })
         .collect();
-    let from_byte = headers
-        .get("range")
-        .map_or(0, |range| range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap());
+    let range = headers.get("range").map_or("0-", |range| range.trim_start_matches("bytes="));
+    let (from, last) = range.split_once('-').unwrap();
+    let from_byte = from.parse().unwrap();
+    let end_byte = last.parse::<usize>().ok().map(|last| last + 1);
     let token = headers.get("authorization").cloned();
-    Some(Request { method, path, from_byte, token, earlier: 0 })
+    Some(Request { method, path, from_byte, end_byte, token, earlier: 0 })
 }
 
 impl State {
+    /// A page of the list of files, and the address of the next one.
+    fn page(&self, number: usize, path: &str) -> Reply {
+        let item = |(file, content): (&String, &Vec<u8>)| {
+            let (hash, size) = (etag(file, content), content.len());
+            if is_large(file) {
+                format!(
+                    r#"{{"type":"file","oid":"of-the-pointer","size":{size},"path":"{file}","lfs":{{"oid":"{hash}","size":{size},"pointerSize":134}}}}"#
+                )
+            } else {
+                format!(r#"{{"type":"file","oid":"{hash}","size":{size},"path":"{file}"}}"#)
+            }
+        };
+        let folder = r#"{"type":"directory","oid":"0","size":0,"path":"onnx"}"#.to_owned();
+        let items: Vec<String> = std::iter::once(folder).chain(self.files.iter().map(item)).collect();
+        let pages: Vec<&[String]> = items.chunks(PAGE).collect();
+        let reply = Reply::status(200).with("content-type", "application/json");
+        let reply = if number + 1 < pages.len() {
+            let base = path.split("&cursor=").next().unwrap_or(path);
+            reply.with("link", &format!("<{base}&cursor={}>; rel=\"next\"", number + 1))
+        } else {
+            reply
+        };
+        reply.body(format!("[{}]", pages[number].join(",")))
+    }
+
     fn reply(&self, request: &Request) -> Reply {
         let file_prefix = format!("/o/n/resolve/{COMMIT}/");
+        if let Some(page) =
+            request.path.strip_prefix(&format!("/api/models/o/n/tree/{COMMIT}?recursive=true"))
+        {
+            return self.page(page.trim_start_matches("&cursor=").parse().unwrap_or(0), &request.path);
+        }
         if request.path.starts_with("/api/models/o/n/revision/") {
             let siblings: Vec<String> =
                 self.files.keys().map(|file| format!(r#"{{"rfilename":"{file}"}}"#)).collect();
@@ -165,7 +199,7 @@ impl State {
         }
         if let Some(hash) = request.path.strip_prefix("/storage/") {
             let content = self.files.iter().find(|(file, content)| etag(file, content) == hash).unwrap().1;
-            return ranged(content, request.from_byte);
+            return ranged(content, request);
         }
         let path = request.path.trim_start_matches("/api/resolve-cache").trim_end_matches("?etag=1");
         match path.strip_prefix(&file_prefix).and_then(|file| self.files.get_key_value(file)) {
@@ -182,7 +216,7 @@ impl State {
             Some(_) if !request.path.starts_with("/api/") => Reply::status(307)
                 .with("location", &format!("/api/resolve-cache{}?etag=1", request.path))
                 .with("x-repo-commit", COMMIT),
-            Some((file, content)) => ranged(content, request.from_byte)
+            Some((file, content)) => ranged(content, request)
                 .with("x-repo-commit", COMMIT)
                 .with("etag", &format!("\"{}\"", etag(file, content))),
             None => Reply::status(404).with("x-error-code", "EntryNotFound"),
@@ -190,15 +224,19 @@ impl State {
     }
 }
 
-fn ranged(content: &[u8], from_byte: usize) -> Reply {
-    if from_byte == 0 {
+/// Entries of a page of the list of files.
+const PAGE: usize = 3;
+
+fn ranged(content: &[u8], request: &Request) -> Reply {
+    let (from, end) = (request.from_byte, request.end_byte.unwrap_or(content.len()).min(content.len()));
+    if from == 0 && request.end_byte.is_none() {
         return Reply::status(200).body(content);
     }
-    if from_byte >= content.len() {
+    if from >= end {
         return Reply::status(416);
     }
-    let range = format!("bytes {from_byte}-{}/{}", content.len() - 1, content.len());
-    Reply::status(206).with("content-range", &range).body(&content[from_byte..])
+    let range = format!("bytes {from}-{}/{}", end - 1, content.len());
+    Reply::status(206).with("content-range", &range).body(&content[from..end])
 }
 
 fn send(stream: &mut TcpStream, request: &Request, reply: &Reply) -> std::io::Result<()> {

@@ -3,6 +3,7 @@
 mod chain;
 mod hub;
 mod hub_server;
+mod listing;
 #[cfg(unix)]
 mod package_index;
 mod support;

@@ -2,6 +2,7 @@
 
 pub mod attention;
 mod eviction;
+mod hub;
 mod inspector;
 mod model_card;
 mod overview;
@@ -57,6 +58,7 @@ pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) 
         .show(ui, |ui| inspector::ui(ui, state, commands));
     CentralPanel::default().frame(Frame::new().fill(palette.base)).show(ui, |ui| centre(ui, state, commands));
     path_field::ui(ui, state, commands);
+    hub::ui(ui, state, commands);
     drop_hint(ui, palette);
 }
 

@@ -2,10 +2,10 @@
 
 use crate::app::command::Command;
 use crate::app::format;
+use crate::app::hub::HubCommand;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::ModelInfo;
-use crate::model::source::ModelRef;
 use crate::widgets::controls::{self, fact, section};
 use egui::{RichText, TextEdit, Ui};
 
@@ -55,7 +55,7 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
     let source = fact(
         ui,
         "Source",
-        &shorten(&model.source, 24),
+        &short_source(&model.source),
         &format!("{}\nsha256 {}", model.source, model.sha256),
     );
     if source.interact(egui::Sense::click()).clicked() {
@@ -64,12 +64,18 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
     fact(ui, "sha256", &format!("{short_hash}…"), &format!("{}\nClick the source to copy it", model.sha256));
 }
 
-fn shorten(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
-        return text.to_owned();
+/// A source in the width of the card: the repository with the beginning of its commit, else the end of a path.
+fn short_source(source: &str) -> String {
+    const MOST: usize = 24;
+    if let Some((repository, commit)) = source.strip_prefix("hub:").and_then(|rest| rest.split_once('@')) {
+        let commit: String = commit.chars().take(7).collect();
+        return format!("{}@{commit}", format::shorten(repository, MOST - 8));
     }
-    let tail: String = text.chars().skip(length - (most - 1)).collect();
+    let length = source.chars().count();
+    if length <= MOST {
+        return source.to_owned();
+    }
+    let tail: String = source.chars().skip(length - (MOST - 1)).collect();
     format!("…{tail}")
 }
 
@@ -93,7 +99,7 @@ fn search_steps(ui: &mut Ui, state: &AppState) {
 fn hub_field(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {
-        let mut name = state.hub_name.clone();
+        let mut name = state.hub.name.clone();
         let edit = TextEdit::singleline(&mut name)
             .hint_text("Hub name: owner/model")
             .desired_width(ui.available_width() - 58.0);
@@ -103,27 +109,15 @@ fn hub_field(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         controls::name(&response, "Hub name");
         let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if response.changed() {
-            commands.push(Command::SetHubName(name.clone()));
+            commands.push(Command::Hub(HubCommand::SetName(name.clone())));
         }
-        let model = hub_model(&name);
-        let get = ui
-            .add_enabled(model.is_some(), egui::Button::new("Open"))
-            .on_hover_text("Fetch and open this model");
-        if let Some(model) = model.filter(|_| entered || get.clicked()) {
-            commands.push(Command::OpenModel(model));
+        let list = ui
+            .add_enabled(!name.trim().is_empty(), egui::Button::new("List…"))
+            .on_hover_text("See what the repository has, with sizes, before anything is downloaded");
+        if list.clicked() || (entered && !name.trim().is_empty()) {
+            commands.push(Command::Hub(HubCommand::List));
         }
     });
-}
-
-/// `owner/name` or `owner/name@revision`.
-fn hub_model(name: &str) -> Option<ModelRef> {
-    let (repository, revision) = match name.trim().split_once('@') {
-        Some((repository, revision)) => (repository, Some(revision.to_owned())),
-        None => (name.trim(), None),
-    };
-    let (owner, model) = repository.split_once('/')?;
-    let well_formed = !owner.is_empty() && !model.is_empty() && !model.contains('/');
-    well_formed.then(|| ModelRef::Hub { repository: repository.to_owned(), revision })
 }
 
 fn recents(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
@@ -149,20 +143,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hub_names_have_an_owner_and_may_have_a_revision() {
-        assert_eq!(hub_model(" a/b "), Some(ModelRef::Hub { repository: "a/b".into(), revision: None }));
-        assert_eq!(
-            hub_model("a/b@v1"),
-            Some(ModelRef::Hub { repository: "a/b".into(), revision: Some("v1".into()) })
-        );
-        for bad in ["", "a", "a/", "/b", "a/b/c"] {
-            assert_eq!(hub_model(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn long_sources_keep_their_end() {
-        assert_eq!(shorten("abcdef", 6), "abcdef");
-        assert_eq!(shorten("abcdefg", 4), "…efg");
+    fn sources_keep_what_tells_them_apart() {
+        assert_eq!(short_source("path:tiny.gguf"), "path:tiny.gguf");
+        assert_eq!(short_source("path:/a/long/way/to/a/model.gguf"), "…ng/way/to/a/model.gguf");
+        let hub = format!("hub:unsloth/SmolLM2-GGUF@{}", "0123456789".repeat(4));
+        assert_eq!(short_source(&hub), "unsloth…M2-GGUF@0123456");
     }
 }

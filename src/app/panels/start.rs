@@ -1,6 +1,7 @@
 //! What the centre shows before the first result: that a model loads, or what to do without one.
 
 use crate::app::command::{Command, PickKind};
+use crate::app::hub::HubCommand;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::source::ModelRef;
@@ -44,6 +45,9 @@ fn choices(ui: &mut Ui, commands: &mut Vec<Command>) {
     }
     if ui.button("Open model folder…").on_hover_text("config.json, safetensors, tokenizer.json").clicked() {
         commands.push(Command::Pick(PickKind::ModelFolder));
+    }
+    if ui.button("Open from the Hub…").on_hover_text("Choose a model of a repository").clicked() {
+        commands.push(Command::Hub(HubCommand::Show(true)));
     }
     if ui.button("Try the default model again").on_hover_text("SmolLM2-135M-Instruct").clicked() {
         commands.push(Command::OpenModel(ModelRef::Default));

@@ -1,6 +1,7 @@
 //! The top bar: which model, which prompt, run and cancel, progress.
 
 use crate::app::command::{Command, PickKind};
+use crate::app::hub::HubCommand;
 use crate::app::prompt::PromptKind;
 use crate::app::shortcuts;
 use crate::app::state::AppState;
@@ -40,6 +41,10 @@ fn model_menu(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         let tip = "config.json, safetensors and tokenizer.json in one folder";
         if ui.button("Open model folder…").on_hover_text(tip).clicked() {
             commands.push(Command::Pick(PickKind::ModelFolder));
+        }
+        let tip = "List the models of a repository with their sizes, choose and download one";
+        if ui.button("Open from the Hub…").on_hover_text(tip).clicked() {
+            commands.push(Command::Hub(HubCommand::Show(true)));
         }
         if ui.button("Type a path…").on_hover_text("Open a model or prompt by its path").clicked() {
             commands.push(Command::ShowPathField(true));
@@ -125,11 +130,14 @@ fn progress(ui: &mut Ui, state: &AppState, palette: Palette) {
     let size = vec2((ui.available_width() - 8.0).clamp(60.0, 420.0), 22.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     let Some(job) = &state.job else { return };
+    /// A character of the line is about as wide, in points.
+    const CHARACTER: f32 = 6.3;
     let line = job.line();
+    let shown = job.line_within((rect.width() / CHARACTER) as usize);
     let bar = egui::Rect::from_min_max(egui::pos2(rect.left(), rect.bottom() - 4.0), rect.max);
     paint_bar(ui.painter(), bar, job.fraction().unwrap_or(0.0), palette.raised, palette.accent);
     let text = rect.left_top() + vec2(0.0, 1.0);
-    ui.painter_at(rect).text(text, Align2::LEFT_TOP, &line, FontId::proportional(12.0), palette.text);
+    ui.painter_at(rect).text(text, Align2::LEFT_TOP, &shown, FontId::proportional(12.0), palette.text);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::ProgressIndicator, true, &line));
     response.on_hover_text(line);
 }

@@ -5,6 +5,8 @@ use super::names::is_plain_path;
 use super::partial::Expected;
 use reqwest::header::{CONTENT_LENGTH, ETAG, HeaderMap};
 use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The hash of a large file, on the answer that redirects to its storage.
 pub(super) const LINKED_ETAG: &str = "x-linked-etag";
@@ -14,6 +16,19 @@ pub(super) const LINKED_ETAG: &str = "x-linked-etag";
 pub(super) struct Listing {
     pub(super) commit: String,
     pub(super) files: Vec<String>,
+    /// Whether its owner must let people in.
+    pub(super) gated: bool,
+    /// Number of weights of each type in its safetensors files, as far as the Hub has counted them.
+    pub(super) parameters: BTreeMap<String, u64>,
+}
+
+/// A file of a repository, as the Hub lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TreeFile {
+    pub(super) path: String,
+    pub(super) size_bytes: Option<u64>,
+    /// The name that its content would have in the cache.
+    pub(super) blob: Option<String>,
 }
 
 /// What the Hub says of one file.
@@ -29,12 +44,67 @@ pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// When to come back after a 429, in words.
+/// When to come back after a 429, in seconds, where the Hub says so.
+pub(super) fn retry_after_seconds(headers: &HeaderMap) -> Option<u64> {
+    let plain = || header(headers, "retry-after")?.trim().parse().ok();
+    // The draft standard's header, `"api";r=0;t=55`: so many requests left, a new window in so many seconds.
+    let window = || {
+        header(headers, "ratelimit")?.split(';').find_map(|part| part.trim().strip_prefix("t="))?.parse().ok()
+    };
+    plain().or_else(window)
+}
+
+/// The same in words.
 pub(super) fn retry_after(headers: &HeaderMap) -> String {
-    match header(headers, "retry-after").and_then(|seconds| seconds.trim().parse::<u64>().ok()) {
-        Some(seconds) => format!("in {seconds} s"),
+    match retry_after_seconds(headers) {
+        Some(seconds @ 0..=119) => format!("in {seconds} s"),
+        Some(seconds) => format!("in {} min", seconds.div_ceil(60)),
         None => "in a few minutes".to_owned(),
     }
+}
+
+/// The address of the next page of a list.
+pub(super) fn next_page(headers: &HeaderMap) -> Option<&str> {
+    let links = header(headers, "link")?.split(',');
+    links.filter_map(|link| link.trim().strip_prefix('<')?.split_once('>')).find_map(|(address, rest)| {
+        let next = rest.split(';').any(|part| matches!(part.trim(), "rel=\"next\"" | "rel=next"));
+        next.then_some(address)
+    })
+}
+
+/// One page of a repository's files, folders left out.
+pub(super) fn parse_tree(body: &str) -> Result<Vec<TreeFile>, String> {
+    #[derive(Deserialize)]
+    struct Item {
+        #[serde(rename = "type")]
+        kind: String,
+        path: String,
+        size: Option<u64>,
+        oid: Option<String>,
+        lfs: Option<Lfs>,
+    }
+    #[derive(Deserialize)]
+    struct Lfs {
+        oid: String,
+        size: Option<u64>,
+    }
+    let items: Vec<Item> =
+        serde_json::from_str(body).map_err(|_| "its list of files is not the Hub's".to_owned())?;
+    let files = items.into_iter().filter(|item| item.kind == "file" && is_plain_path(&item.path));
+    Ok(files
+        .map(|item| {
+            let (size_bytes, oid) = match item.lfs {
+                Some(lfs) => (lfs.size.or(item.size), Some(lfs.oid)),
+                None => (item.size, item.oid),
+            };
+            TreeFile { path: item.path, size_bytes, blob: oid.filter(|oid| is_blob_name(oid)) }
+        })
+        .collect())
+}
+
+/// Whether this can name a blob: no path can hide in it.
+fn is_blob_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// What the headers of a HEAD say of a file; nothing without a usable etag.
@@ -45,7 +115,7 @@ pub(super) fn parse_metadata(headers: &HeaderMap) -> Option<Metadata> {
         None => (header(headers, ETAG.as_str())?, header(headers, CONTENT_LENGTH.as_str())),
     };
     let blob = etag.trim_start_matches("W/").trim_matches('"').to_owned();
-    if blob.is_empty() || !blob.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+    if !is_blob_name(&blob) {
         return None;
     }
     // Large files are named by their sha256, small ones by their git hash.
@@ -62,6 +132,10 @@ pub(super) fn parse_listing(body: &str) -> Result<Listing, String> {
     struct Info {
         sha: String,
         siblings: Vec<Sibling>,
+        #[serde(default)]
+        gated: Value,
+        #[serde(default)]
+        safetensors: Value,
     }
     #[derive(Deserialize)]
     struct Sibling {
@@ -73,7 +147,14 @@ pub(super) fn parse_listing(body: &str) -> Result<Listing, String> {
         return Err("its answer names no commit".to_owned());
     }
     let files = info.siblings.into_iter().map(|sibling| sibling.rfilename).filter(|file| is_plain_path(file));
-    Ok(Listing { commit: info.sha, files: files.collect() })
+    let counted = info.safetensors["parameters"].as_object().into_iter().flatten();
+    Ok(Listing {
+        commit: info.sha,
+        files: files.collect(),
+        // `false`, or how access is granted: "auto" or "manual".
+        gated: !matches!(info.gated, Value::Null | Value::Bool(false)),
+        parameters: counted.filter_map(|(kind, count)| Some((kind.clone(), count.as_u64()?))).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -105,6 +186,46 @@ mod tests {
     }
 
     #[test]
+    fn files_are_listed_with_the_size_and_name_of_their_content() {
+        let hash = "ab".repeat(32);
+        let body = format!(
+            r#"[{{"type":"directory","path":"q8","oid":"0"}},
+                {{"type":"file","path":"config.json","size":700,"oid":"c0ffee"}},
+                {{"type":"file","path":"q8/n.gguf","size":135,"oid":"f00","lfs":{{"oid":"{hash}","size":4000000,"pointerSize":135}}}},
+                {{"type":"file","path":"../x","size":1,"oid":"1"}},
+                {{"type":"file","path":"y","size":1,"oid":"../../y"}}]"#
+        );
+        let file = |path: &str, size, blob: Option<&str>| TreeFile {
+            path: path.into(),
+            size_bytes: Some(size),
+            blob: blob.map(Into::into),
+        };
+        let wanted = [
+            file("config.json", 700, Some("c0ffee")),
+            file("q8/n.gguf", 4_000_000, Some(&hash)),
+            file("y", 1, None),
+        ];
+        assert_eq!(parse_tree(&body).unwrap(), wanted);
+        assert!(parse_tree("<html>").is_err());
+    }
+
+    #[test]
+    fn a_list_says_where_it_goes_on_and_when_to_ask_again() {
+        let with = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            headers
+        };
+        let links = with("link", r#"<https://h/a?cursor=1>; rel="prev", <https://h/a?cursor=3>; rel="next""#);
+        assert_eq!(next_page(&links), Some("https://h/a?cursor=3"));
+        assert_eq!(next_page(&with("link", r#"<https://h/a>; rel="first""#)), None);
+        assert_eq!(next_page(&HeaderMap::new()), None);
+        assert_eq!(retry_after(&with("retry-after", "30")), "in 30 s");
+        assert_eq!(retry_after(&with("ratelimit", r#""api";r=0;t=290"#)), "in 5 min");
+        assert_eq!(retry_after(&with("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT")), "in a few minutes");
+    }
+
+    #[test]
     fn a_page_from_somebody_else_is_no_listing() {
         assert!(parse_listing("<html>Log in to the guest network</html>").is_err());
         assert!(parse_listing(r#"{"sha":"../..","siblings":[]}"#).is_err());
@@ -112,6 +233,14 @@ mod tests {
             r#"{{"sha":"{}","siblings":[{{"rfilename":"a"}},{{"rfilename":"../b"}}]}}"#,
             "0".repeat(40)
         );
-        assert_eq!(parse_listing(&body).unwrap().files, ["a"]);
+        let listing = parse_listing(&body).unwrap();
+        assert_eq!((listing.files, listing.gated), (vec!["a".to_owned()], false));
+        let body = format!(
+            r#"{{"sha":"{}","siblings":[],"gated":"manual","safetensors":{{"parameters":{{"BF16":7}},"total":7}}}}"#,
+            "0".repeat(40)
+        );
+        let listing = parse_listing(&body).unwrap();
+        assert!(listing.gated);
+        assert_eq!(listing.parameters, BTreeMap::from([("BF16".to_owned(), 7)]));
     }
 }

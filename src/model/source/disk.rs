@@ -18,7 +18,7 @@ fn compare(needed_bytes: u64, free_bytes: Option<u64>, folder: &Path) -> Result<
 }
 
 /// What the file system that holds the folder says; a list of mounted disks leaves out network and memory disks.
-fn free_bytes(folder: &Path) -> Option<u64> {
+pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
     fs4::available_space(nearest_existing(folder)?).ok()
 }
 
@@ -33,10 +33,10 @@ mod tests {
     #[test]
     fn too_little_room_is_refused_with_what_is_missing() {
         let folder = Path::new("/cache");
-        let error = compare(5_000_000, Some(3_000_000), folder).unwrap_err();
+        let error = compare(5 << 20, Some((3 << 20) + 5), folder).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "The disk is full (2 MB more needed); free some space or set SINKSCOPE_HOME and HF_HOME to another disk: /cache"
+            "The disk is full (2.0 MiB more needed); free some space or set SINKSCOPE_HOME and HF_HOME to another disk: /cache"
         );
         assert!(compare(5, Some(5), folder).is_ok());
         assert!(compare(5, None, folder).is_ok());

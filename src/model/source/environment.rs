@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 impl Locator {
     /// Follows the environment, with the variables and defaults of Python's `huggingface_hub`: `SINKSCOPE_HOME`,
-    /// `HF_HUB_CACHE`, `HF_HOME`, `HF_ENDPOINT`, `HF_TOKEN` (else the token file of a login), `HF_HUB_OFFLINE`.
+    /// `HF_HUB_CACHE`, `HF_HOME`, `HF_ENDPOINT`, `HF_TOKEN` (or its old name `HUGGING_FACE_HUB_TOKEN`, else the token
+    /// file of a login, which `HF_TOKEN_PATH` may name), `HF_HUB_OFFLINE`.
     #[must_use]
     pub fn from_environment(offline: bool) -> Self {
         let directories = directories::BaseDirs::new();
@@ -33,7 +34,8 @@ impl Locator {
             let wanted = variable("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_none();
             wanted.then(|| std::fs::read_to_string(token_file).ok()).flatten()
         };
-        let token = text("HF_TOKEN").or_else(stored_token).map(|token| token.trim().to_owned());
+        let given = text("HF_TOKEN").or_else(|| text("HUGGING_FACE_HUB_TOKEN"));
+        let token = given.or_else(stored_token).map(|token| token.trim().to_owned());
         let mut locator = Self::new(
             path("SINKSCOPE_HOME").unwrap_or_else(|| platform_cache.join("sinkscope")),
             path("HF_HUB_CACHE").unwrap_or_else(|| hf_home.join("hub")),
@@ -93,6 +95,14 @@ mod tests {
         std::fs::write(folder.path().join("token"), "hf_stored\n").unwrap();
         let home = folder.path().to_str().unwrap();
         assert_eq!(locator(&[("HF_HOME", home)]).hub.token.unwrap().0, "hf_stored");
+        std::fs::write(folder.path().join("other"), "hf_other").unwrap();
+        let path = folder.path().join("other");
+        let named = locator(&[("HF_HOME", home), ("HF_TOKEN_PATH", path.to_str().unwrap())]);
+        assert_eq!(named.hub.token.unwrap().0, "hf_other");
+        let old = locator(&[("HF_HOME", home), ("HUGGING_FACE_HUB_TOKEN", "hf_old")]);
+        assert_eq!(old.hub.token.unwrap().0, "hf_old");
+        let both = locator(&[("HF_TOKEN", "hf_new"), ("HUGGING_FACE_HUB_TOKEN", "hf_old")]);
+        assert_eq!(both.hub.token.unwrap().0, "hf_new");
         let disabled = locator(&[("HF_HOME", home), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]);
         assert!(disabled.hub.token.is_none());
     }

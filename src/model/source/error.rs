@@ -1,6 +1,7 @@
 //! Why a model could not be had.
 
 use crate::progress::Cancelled;
+use crate::units::{format_bytes, format_bytes_needed};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,9 @@ pub enum SourceError {
         known: String,
     },
     /// Not a name that the Hub could have.
-    #[error("{name} is not a Hub name; write owner/name, or owner/name:FILE.gguf for one file of it")]
+    #[error(
+        "{name} is not a Hub name; write owner/name, with :Q4_K_M or :FILE.gguf behind it for one GGUF model"
+    )]
     BadHubName {
         /// What was asked for.
         name: String,
@@ -37,6 +40,20 @@ pub enum SourceError {
     Offline {
         /// The model.
         name: String,
+    },
+    /// The environment forbids asking the Hub.
+    #[error("HF_HUB_OFFLINE is set, so the Hub is not asked for {name}; unset it, or open a model from disk")]
+    HubOffline {
+        /// The model.
+        name: String,
+    },
+    /// Parts of it are here, and the rest can't be had.
+    #[error("{name} is not whole in the cache: {why}")]
+    NotWhole {
+        /// The model.
+        name: String,
+        /// Why the Hub was not asked.
+        why: String,
     },
     /// Not in the caches, and only those were asked.
     #[error("{name} is not on this machine; fetch it with: sinkscope models fetch {name}")]
@@ -113,15 +130,15 @@ pub enum SourceError {
         why: String,
     },
     /// Several GGUF files and no word on which.
-    #[error("{repository} has several GGUF files; choose one, for example {repository}:{}. It has {}", .choices.first().map_or("FILE.gguf", String::as_str), .choices.join(", "))]
+    #[error("{repository} has several GGUF models; choose one, for example {repository}:{}. It has {}; their sizes: sinkscope models list {repository}", .choices.first().map_or("Q8_0", String::as_str), .choices.join(", "))]
     ChooseFile {
         /// `owner/name`.
         repository: String,
-        /// The files' names.
+        /// What tells them apart: quantisations or files.
         choices: Vec<String>,
     },
     /// The transfer broke off and further tries did not help.
-    #[error("Downloading {name} broke off at {} ({why}); try again, it goes on from there", megabytes(*.done_bytes))]
+    #[error("Downloading {name} broke off at {} ({why}); try again, it goes on from there", format_bytes(*.done_bytes))]
     Broken {
         /// The file.
         name: String,
@@ -149,7 +166,7 @@ pub enum SourceError {
         found: String,
     },
     /// No space left.
-    #[error("The disk is full{}; free some space or set SINKSCOPE_HOME and HF_HOME to another disk: {path}", .missing_bytes.map(|b| format!(" ({} more needed)", megabytes(b))).unwrap_or_default())]
+    #[error("The disk is full{}; free some space or set SINKSCOPE_HOME and HF_HOME to another disk: {path}", .missing_bytes.map(|b| format!(" ({} more needed)", format_bytes_needed(b))).unwrap_or_default())]
     DiskFull {
         /// How much more space is needed in bytes, where it is known.
         missing_bytes: Option<u64>,
@@ -211,11 +228,6 @@ impl SourceError {
     }
 }
 
-/// Bytes in words, rounded up so that a need is never understated.
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes.div_ceil(1_000_000))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,13 +245,11 @@ mod tests {
 
     #[test]
     fn choices_are_named_with_the_way_to_choose() {
-        let error = SourceError::ChooseFile {
-            repository: "o/n".into(),
-            choices: vec!["a.Q4_0.gguf".into(), "a.Q8_0.gguf".into()],
-        };
+        let error =
+            SourceError::ChooseFile { repository: "o/n".into(), choices: vec!["Q4_0".into(), "Q8_0".into()] };
         assert_eq!(
             error.to_string(),
-            "o/n has several GGUF files; choose one, for example o/n:a.Q4_0.gguf. It has a.Q4_0.gguf, a.Q8_0.gguf"
+            "o/n has several GGUF models; choose one, for example o/n:Q4_0. It has Q4_0, Q8_0; their sizes: sinkscope models list o/n"
         );
     }
 }

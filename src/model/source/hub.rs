@@ -6,13 +6,13 @@
 //! a token from the environment even when told none. One GET and a HEAD per file say all that is needed.
 
 use super::SourceError;
-use super::answers::{LINKED_ETAG, Listing, Metadata, header, parse_listing, parse_metadata, retry_after};
+use super::answers::{LINKED_ETAG, header, retry_after, retry_after_seconds};
 use super::names::HubName;
-use super::waiting::{Interrupted, pause, wait_for};
-use crate::progress::CancelToken;
+use super::waiting::Interrupted;
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, LOCATION, RANGE};
 use reqwest::{Method, StatusCode, Url};
+use std::ops::{Bound, RangeBounds};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(4);
 /// Silence on an open connection after which it counts as broken.
 pub(super) const SILENCE_PATIENCE: Duration = Duration::from_secs(30);
 const REDIRECTS: usize = 10;
-const TRIES: u64 = 3;
+/// A wait that the Hub asks for is waited up to this long; longer ones are the user's to decide on.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 /// A Hub token, which no log or error message can show.
 #[derive(Clone)]
@@ -41,66 +42,6 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// Asks for a repository's commit and files; gives up after `patience`.
-    pub(super) fn list(
-        &self,
-        name: &HubName,
-        revision: &str,
-        patience: Duration,
-        cancel: &CancelToken,
-    ) -> Result<Listing, SourceError> {
-        let url = self.url(&["api", "models", &name.owner, &name.name, "revision", revision])?;
-        let hub = self.clone();
-        let asked = wait_for(patience, cancel, move || {
-            let response = hub.send(&Method::GET, url, 0)?;
-            let (status, headers) = (response.status(), response.headers().clone());
-            Ok((status, headers, response.text().map_err(|error| reason(&error.without_url()))?))
-        });
-        let (status, headers, body) = self.answer(asked, patience)?;
-        self.require_success(
-            status,
-            &headers,
-            name,
-            &format!("revision {revision} of {}", name.repository()),
-        )?;
-        parse_listing(&body).map_err(|why| self.unreachable(why))
-    }
-
-    /// Asks for a file's etag and size.
-    pub(super) fn metadata(
-        &self,
-        name: &HubName,
-        commit: &str,
-        file: &str,
-        cancel: &CancelToken,
-    ) -> Result<Metadata, SourceError> {
-        let url = self.file_url(name, commit, file)?;
-        let what = format!("{}/{file}", name.repository());
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let (hub, url) = (self.clone(), url.clone());
-            let asked = wait_for(SILENCE_PATIENCE, cancel, move || {
-                hub.send(&Method::HEAD, url, 0)
-                    .map(|response| (response.status(), response.headers().clone()))
-            });
-            match self.answer(asked, SILENCE_PATIENCE) {
-                Ok((status, _)) if status.is_server_error() && attempt < TRIES => {}
-                Err(SourceError::Unreachable { .. }) if attempt < TRIES => {}
-                Err(error) => return Err(error),
-                Ok((status, headers)) => {
-                    // The answer for a large file is a redirect whose headers describe the file.
-                    if !status.is_redirection() {
-                        self.require_success(status, &headers, name, &what)?;
-                    }
-                    let why = "the Hub does not say what its content is (no etag)".to_owned();
-                    return parse_metadata(&headers).ok_or(SourceError::Damaged { name: what, why });
-                }
-            }
-            pause(Duration::from_millis(300 * attempt), cancel)?;
-        }
-    }
-
     /// Address of a file's content.
     pub(super) fn file_url(&self, name: &HubName, commit: &str, file: &str) -> Result<Url, SourceError> {
         let mut parts = vec![name.owner.as_str(), &name.name, "resolve", commit];
@@ -108,7 +49,7 @@ impl Hub {
         self.url(&parts)
     }
 
-    fn url(&self, parts: &[&str]) -> Result<Url, SourceError> {
+    pub(super) fn url(&self, parts: &[&str]) -> Result<Url, SourceError> {
         let mut url = Url::parse(&self.endpoint).map_err(|error| self.unreachable(error.to_string()))?;
         url.path_segments_mut()
             .map_err(|()| self.unreachable("no address".to_owned()))?
@@ -121,7 +62,13 @@ impl Hub {
     ///
     /// The token goes to the Hub's own origin and to no storage host. A HEAD stops at the answer that describes
     /// a large file instead of following it to its storage.
-    pub(super) fn send(&self, method: &Method, mut url: Url, from_byte: u64) -> Result<Response, String> {
+    pub(super) fn send(
+        &self,
+        method: &Method,
+        mut url: Url,
+        bytes: impl RangeBounds<u64>,
+    ) -> Result<Response, String> {
+        let range = range_header(&bytes);
         let home = Url::parse(&self.endpoint).map_err(|error| error.to_string())?.origin();
         for _ in 0..=REDIRECTS {
             let mut request =
@@ -131,8 +78,8 @@ impl Hub {
             {
                 request = request.bearer_auth(token);
             }
-            if from_byte > 0 {
-                request = request.header(RANGE, format!("bytes={from_byte}-"));
+            if let Some(range) = &range {
+                request = request.header(RANGE, range);
             }
             let response = request.send().map_err(|error| reason(&error.without_url()))?;
             let described = *method == Method::HEAD && response.headers().contains_key(LINKED_ETAG);
@@ -144,7 +91,7 @@ impl Hub {
         Err("too many redirects".to_owned())
     }
 
-    fn answer<T>(
+    pub(super) fn answer<T>(
         &self,
         asked: Result<Result<T, String>, Interrupted>,
         patience: Duration,
@@ -181,7 +128,11 @@ impl Hub {
         Err(match status {
             StatusCode::UNAUTHORIZED if !gated => SourceError::Unauthorized { repository, endpoint },
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => SourceError::Gated { repository, endpoint },
-            StatusCode::NOT_FOUND => SourceError::NotOnHub { what: what.to_owned(), repository, endpoint },
+            StatusCode::NOT_FOUND => {
+                let no_repository = header(headers, "x-error-code") == Some("RepoNotFound");
+                let what = if no_repository { format!("repository {repository}") } else { what.to_owned() };
+                SourceError::NotOnHub { what, repository, endpoint }
+            }
             StatusCode::TOO_MANY_REQUESTS => SourceError::RateLimited { when: retry_after(headers) },
             _ => SourceError::HubStatus { status: status.as_u16(), what: what.to_owned() },
         })
@@ -206,6 +157,26 @@ fn client() -> Result<&'static Client, String> {
         .map_err(Clone::clone)
 }
 
+/// How long to wait before asking again, where the Hub asks for a wait that is short.
+pub(super) fn short_wait(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    let wait = (status == StatusCode::TOO_MANY_REQUESTS).then(|| retry_after_seconds(headers)).flatten()?;
+    Some(Duration::from_secs(wait)).filter(|wait| *wait <= LONGEST_WAIT)
+}
+
+/// The header that asks for these bytes; nothing for all of them.
+fn range_header(bytes: &impl RangeBounds<u64>) -> Option<String> {
+    let first = match bytes.start_bound() {
+        Bound::Included(&first) => first,
+        Bound::Excluded(&before) => before + 1,
+        Bound::Unbounded => 0,
+    };
+    match bytes.end_bound() {
+        Bound::Unbounded => (first > 0).then(|| format!("bytes={first}-")),
+        Bound::Included(&last) => Some(format!("bytes={first}-{last}")),
+        Bound::Excluded(&end) => Some(format!("bytes={first}-{}", end.saturating_sub(1))),
+    }
+}
+
 fn redirect_of(response: &Response) -> Option<Url> {
     if !response.status().is_redirection() {
         return None;
@@ -219,7 +190,12 @@ pub(super) fn reason(error: &dyn std::error::Error) -> String {
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    innermost.to_string()
+    let text = innermost.to_string();
+    // The system's words for it differ; none of them says what it means.
+    if text.contains("lookup address") || text.contains("dns error") {
+        return "its name is not known to this network".to_owned();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -230,6 +206,23 @@ mod tests {
     fn the_token_is_in_no_debug_output() {
         let hub = Hub { endpoint: "http://hub".into(), token: Some(Token("hf_secret".into())) };
         assert!(!format!("{hub:?}").contains("secret"));
+    }
+
+    #[test]
+    fn only_short_waits_are_waited() {
+        let mut headers = HeaderMap::new();
+        headers.insert("retry-after", "5".parse().unwrap());
+        assert_eq!(short_wait(StatusCode::TOO_MANY_REQUESTS, &headers), Some(Duration::from_secs(5)));
+        assert_eq!(short_wait(StatusCode::SERVICE_UNAVAILABLE, &headers), None);
+        headers.insert("retry-after", "600".parse().unwrap());
+        assert_eq!(short_wait(StatusCode::TOO_MANY_REQUESTS, &headers), None);
+    }
+
+    #[test]
+    fn ranges_are_written_as_http_counts_them() {
+        assert_eq!(range_header(&(0..)), None);
+        assert_eq!(range_header(&(7..)).as_deref(), Some("bytes=7-"));
+        assert_eq!(range_header(&(0..10)).as_deref(), Some("bytes=0-9"));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The Hugging Face cache on disk, in the layout that Python's `huggingface_hub` reads and writes:
 //! `models--owner--name/{blobs,refs,snapshots}`, where a snapshot's files are links to blobs.
 
-use super::names::{HubName, is_gguf, stem};
+use super::gguf_files::{gguf_models, split_part};
+use super::names::{HubName, Pick, is_gguf, stem};
 use super::repository::{INDEX, SINGLE, shards};
 use super::{LocatedModel, SourceError};
 use std::fs::{self, File, TryLockError};
@@ -40,20 +41,51 @@ impl HubCache {
     pub(super) fn find(&self, name: &HubName, revision: &str) -> Option<LocatedModel> {
         let commit = self.commit(name, revision)?;
         let snapshot = self.repository(name).join("snapshots").join(&commit);
-        let weights = match &name.file {
-            Some(file) => Some(snapshot.join(file)).filter(|file| file.is_file()),
-            None => folder_weights(&snapshot).or_else(|| only_gguf(&snapshot)),
+        let weights = match &name.pick {
+            Pick::Safetensors => folder_weights(&snapshot),
+            Pick::Usual => folder_weights(&snapshot).or_else(|| whole_gguf(&snapshot, &name.pick)),
+            Pick::File(_) | Pick::Quantisation(_) => whole_gguf(&snapshot, &name.pick),
         }?;
         let gguf = is_gguf(&weights.to_string_lossy());
         Some(LocatedModel {
-            name: if gguf { stem(&weights) } else { name.name.clone() },
+            name: if gguf { gguf_name(&weights) } else { name.name.clone() },
             sha256: blob_hash(&weights),
             path: if gguf { weights } else { snapshot },
             source: format!("hub:{}@{commit}", name.repository()),
         })
     }
 
-    fn commit(&self, name: &HubName, revision: &str) -> Option<String> {
+    /// The files that a commit's folder has, by their paths in the repository.
+    pub(super) fn snapshot_files(&self, name: &HubName, commit: &str) -> Vec<String> {
+        files_below(&self.snapshot_file(name, commit, ""))
+    }
+
+    /// How many bytes of a file are here, and whether those are all.
+    pub(super) fn bytes_of(
+        &self,
+        name: &HubName,
+        commit: &str,
+        file: &str,
+        blob: Option<&str>,
+        size_bytes: Option<u64>,
+    ) -> (u64, bool) {
+        let length =
+            |path: PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
+        // Another commit may have brought the same content.
+        let whole = length(self.snapshot_file(name, commit, file)).or_else(|| {
+            length(self.blob(name, blob?)).filter(|&bytes| size_bytes.is_none_or(|size| size == bytes))
+        });
+        match whole {
+            Some(bytes) => (bytes, true),
+            None => {
+                let partial = blob.and_then(|blob| length(self.partial(name, blob))).unwrap_or(0);
+                (partial.min(size_bytes.unwrap_or(u64::MAX)), false)
+            }
+        }
+    }
+
+    /// The commit that a branch or tag stood for when it was last asked for.
+    pub(super) fn commit(&self, name: &HubName, revision: &str) -> Option<String> {
         if is_commit(revision) {
             return Some(revision.to_owned());
         }
@@ -149,8 +181,51 @@ fn folder_weights(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-fn only_gguf(folder: &Path) -> Option<PathBuf> {
-    only_file(folder, is_gguf)
+/// The (first) file of the one GGUF model in a folder that is meant and whole.
+fn whole_gguf(folder: &Path, pick: &Pick) -> Option<PathBuf> {
+    let files = files_below(folder);
+    let models = gguf_models(&files);
+    let mut meant = models.iter().filter(|model| match pick {
+        Pick::File(file) => model.has(file),
+        Pick::Quantisation(label) => model.quantisation.as_ref() == Some(label),
+        Pick::Usual | Pick::Safetensors => true,
+    });
+    match (meant.next(), meant.next()) {
+        (Some(only), None) => only.whole.then(|| folder.join(&only.files[0])),
+        (None, _) => match pick {
+            // Asked for by name, a file that is no model is the loader's to refuse.
+            Pick::File(file) => files.contains(file).then(|| folder.join(file)),
+            _ => None,
+        },
+        (Some(_), Some(_)) => None,
+    }
+}
+
+/// A GGUF file's name without its ending and without the number of its part.
+fn gguf_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    split_part(&name).map_or_else(|| stem(file), |(whole, _)| whole.to_owned())
+}
+
+/// Paths of the files in a folder and its folders, relative to it, with `/` between their parts.
+fn files_below(folder: &Path) -> Vec<String> {
+    /// No repository nests deeper, but a link might lead in circles.
+    const DEEPEST: usize = 6;
+    let mut files = Vec::new();
+    let mut folders = vec![(folder.to_owned(), String::new(), 0)];
+    while let Some((folder, prefix, depth)) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            let path = entry.path();
+            if path.is_file() {
+                files.push(name);
+            } else if path.is_dir() && depth < DEEPEST {
+                folders.push((path, format!("{name}/"), depth + 1));
+            }
+        }
+    }
+    files.sort();
+    files
 }
 
 fn only_file(folder: &Path, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {

@@ -3,6 +3,7 @@
 use super::answers::Metadata;
 use super::disk::require_room;
 use super::hub::Hub;
+use super::hub_ask::Asking;
 use super::hub_cache::{BlobLock, HubCache};
 use super::meter::Meter;
 use super::names::HubName;
@@ -13,7 +14,7 @@ use super::waiting::{POLL, pause};
 use super::{LocatedModel, SourceError};
 use crate::progress::{CancelToken, Reporter};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One fetch: which repository, from where, to where, for whom.
@@ -32,12 +33,13 @@ impl HubFetch<'_> {
     /// Fetches what the cache lacks of the model and returns it.
     pub(super) fn run(&self) -> Result<LocatedModel, SourceError> {
         let repository = self.name.repository();
-        let listing = self.hub.list(self.name, self.revision, self.patience, self.cancel)?;
-        let selection = select(&repository, &listing.files, self.name.file.as_deref())?;
+        let listing = self.hub.list(self.name, self.revision, self.asking())?;
+        let selection = select(&repository, &listing.files, &self.name.pick)?;
         let commit = &listing.commit;
         self.fetch(commit, &selection.small)?;
         let weights = match selection.weights {
-            Weights::Gguf(file) | Weights::Single(file) => vec![file],
+            Weights::Gguf(files) => files,
+            Weights::Single(file) => vec![file],
             Weights::Sharded => {
                 let index = self.cache.snapshot_file(self.name, commit, INDEX);
                 let text = fs::read(&index).map_err(|error| SourceError::cache(&error, &index))?;
@@ -52,11 +54,22 @@ impl HubFetch<'_> {
         })
     }
 
+    /// Fetches some small files of a commit; returns the folder in which they are.
+    pub(super) fn run_for(&self, commit: &str, files: &[String]) -> Result<PathBuf, SourceError> {
+        self.fetch(commit, files)?;
+        self.cache.write_ref(self.name, self.revision, commit)?;
+        Ok(self.cache.snapshot_file(self.name, commit, ""))
+    }
+
+    fn asking(&self) -> Asking<'_> {
+        Asking { patience: self.patience, reporter: self.reporter, cancel: self.cancel }
+    }
+
     /// Fetches those of the files that are not in the snapshot yet.
     fn fetch(&self, commit: &str, files: &[String]) -> Result<(), SourceError> {
         let lacking = files.iter().filter(|file| !self.cache.snapshot_file(self.name, commit, file).exists());
         let described: Vec<(&str, Metadata)> = lacking
-            .map(|file| Ok((file.as_str(), self.hub.metadata(self.name, commit, file, self.cancel)?)))
+            .map(|file| Ok((file.as_str(), self.hub.metadata(self.name, commit, file, self.asking())?)))
             .collect::<Result<_, SourceError>>()?;
         require_room(self.missing_bytes(&described), &self.cache.root)?;
         let sizes = || described.iter().map(|(_, metadata)| metadata.expected.size_bytes);

@@ -16,7 +16,7 @@ const PUBLIC_HUB: &str = "https://huggingface.co";
 /// How long the Hub may take to answer when another source can stand in for it.
 const SHORT_PATIENCE: Duration = Duration::from_secs(4);
 /// How long it may take when there is no other source.
-const LONG_PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(15);
 
 /// Knows the caches, the Hub and the package index of this machine.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Locator {
     pub(super) offline: bool,
     pub(super) hub_offline: bool,
     app_cache: AppCache,
-    hub_cache: HubCache,
+    pub(super) hub_cache: HubCache,
     pub(super) hub: Hub,
     python: PathBuf,
     catalogue: Arc<Catalogue>,
@@ -163,7 +163,11 @@ impl Locator {
         models.map(|entry| Whereabouts { entry: entry.clone(), present: self.cached_entry(entry) }).collect()
     }
 
-    fn entry(&self, id: &str) -> Result<&Entry, SourceError> {
+    pub(super) fn default_id(&self) -> &str {
+        &self.catalogue.default
+    }
+
+    pub(super) fn entry(&self, id: &str) -> Result<&Entry, SourceError> {
         self.catalogue.get(id).ok_or_else(|| {
             let known: Vec<_> = self.catalogue.models.iter().map(|entry| entry.id.as_str()).collect();
             SourceError::UnknownEntry { id: id.to_owned(), known: known.join(", ") }
@@ -268,7 +272,7 @@ impl Locator {
         cancel: &CancelToken,
     ) -> Result<LocatedModel, SourceError> {
         if self.hub_offline {
-            return Err(self.hub.unreachable("HF_HUB_OFFLINE is set".to_owned()));
+            return Err(SourceError::HubOffline { name: name.repository() });
         }
         reporter.notice(&format!("Asking the Hub for {}", name.repository()));
         let (hub, cache) = (&self.hub, &self.hub_cache);
@@ -306,7 +310,10 @@ impl Attempts<'_> {
 }
 
 /// The checked parts of a name on the Hub.
-fn checked<'a>(repository: &str, revision: Option<&'a str>) -> Result<(HubName, &'a str), SourceError> {
+pub(super) fn checked<'a>(
+    repository: &str,
+    revision: Option<&'a str>,
+) -> Result<(HubName, &'a str), SourceError> {
     let revision = revision.unwrap_or(MAIN);
     if !is_revision(revision) {
         return Err(SourceError::BadHubName { name: format!("{repository}@{revision}") });

@@ -12,9 +12,14 @@ mod catalogue;
 mod disk;
 mod environment;
 mod error;
+mod gguf_files;
+mod glimpse;
 mod hub;
+mod hub_ask;
 mod hub_cache;
 mod hub_fetch;
+mod hub_look;
+mod listing;
 mod locator;
 mod meter;
 mod names;
@@ -27,6 +32,8 @@ mod waiting;
 
 pub use catalogue::{Catalogue, Entry, HubEntry, Package};
 pub use error::SourceError;
+pub use glimpse::{Glimpse, GlimpseContent};
+pub use listing::{ModelChoice, ModelFormat, RepoFile, RepoListing};
 pub use locator::{Locator, Whereabouts};
 pub use rate::TransferRate;
 
@@ -41,7 +48,8 @@ pub enum ModelRef {
     Catalogue(String),
     /// A repository of the Hub, for example `HuggingFaceTB/SmolLM2-135M-Instruct`.
     Hub {
-        /// `owner/name`, or `owner/name:FILE.gguf` for one GGUF file of a repository that has several.
+        /// `owner/name`; where the repository has several models, `owner/name:Q4_K_M`, `owner/name:FILE.gguf`
+        /// or `owner/name:safetensors`.
         repository: String,
         /// Branch, tag or commit; `main` when left out.
         revision: Option<String>,

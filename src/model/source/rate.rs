@@ -1,5 +1,6 @@
 //! Speed and time left of a transfer, from successive progress reports. Pure: the caller brings the clock.
 
+use crate::units::format_bytes;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -52,22 +53,27 @@ impl TransferRate {
         Duration::try_from_secs_f64(left as f64 / speed).ok()
     }
 
-    /// One short line, for example `12.3 of 92.9 MB · 5.1 MB/s · 16 s left`.
+    /// One short line, for example `61 of 88 MiB · 5.1 MiB/s · 16 s left`.
     #[must_use]
     pub fn describe(&self, done_bytes: u64, total_bytes: Option<u64>) -> String {
         let amount = match total_bytes {
-            Some(total) => format!("{} of {} MB", megabytes(done_bytes as f64), megabytes(total as f64)),
-            None => format!("{} MB", megabytes(done_bytes as f64)),
+            Some(total) => amount(format_bytes(done_bytes), &format_bytes(total)),
+            None => format_bytes(done_bytes),
         };
-        let speed = self.bytes_per_second().map(|speed| format!("{} MB/s", megabytes(speed)));
+        let speed = self.bytes_per_second().map(|speed| format!("{}/s", format_bytes(speed as u64)));
         let left = total_bytes.and_then(|total| self.time_left(total));
         let left = left.map(|left| format!("{} left", duration_in_words(left)));
         [Some(amount), speed, left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 }
 
-fn megabytes(bytes: f64) -> String {
-    format!("{:.1}", bytes / 1e6)
+/// `61 of 88 MiB`; with both units where they differ.
+fn amount(done: String, total: &str) -> String {
+    let unit = |text: &str| text.rsplit_once(' ').map(|(number, unit)| (number.to_owned(), unit.to_owned()));
+    match (unit(&done), unit(total)) {
+        (Some((number, one)), Some((_, other))) if one == other => format!("{number} of {total}"),
+        _ => format!("{done} of {total}"),
+    }
 }
 
 fn duration_in_words(duration: Duration) -> String {
@@ -96,7 +102,7 @@ mod tests {
         rate.observe(at(100), 500);
         assert_eq!(rate.bytes_per_second(), None);
         assert_eq!(rate.time_left(1000), None);
-        assert_eq!(rate.describe(500, None), "0.0 MB");
+        assert_eq!(rate.describe(500, None), "500 B");
     }
 
     #[test]
@@ -106,7 +112,7 @@ mod tests {
         rate.observe(at(2000), 64_000_000);
         assert_eq!(rate.bytes_per_second(), Some(2e6));
         assert_eq!(rate.time_left(92_000_000), Some(Duration::from_secs(14)));
-        assert_eq!(rate.describe(64_000_000, Some(92_000_000)), "64.0 of 92.0 MB · 2.0 MB/s · 14 s left");
+        assert_eq!(rate.describe(64_000_000, Some(92_000_000)), "61 of 88 MiB · 1.9 MiB/s · 14 s left");
     }
 
     #[test]

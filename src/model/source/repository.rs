@@ -1,7 +1,8 @@
 //! Which files of a repository make up a model. Pure.
 
 use super::SourceError;
-use super::names::{is_gguf, is_plain_path};
+use super::gguf_files::{GgufModel, gguf_models};
+use super::names::{Pick, is_plain_path};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,36 +27,86 @@ pub(super) struct Selection {
 /// Where the weights are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Weights {
-    /// One GGUF file, which brings its tokenizer along.
-    Gguf(String),
+    /// One GGUF file, or the parts that it was split into; it brings its tokenizer along.
+    Gguf(Vec<String>),
     /// One safetensors file.
     Single(String),
     /// The shards that [`INDEX`] lists.
     Sharded,
 }
 
-/// Chooses from a repository's files; `wanted` is the GGUF file that was asked for by name.
-pub(super) fn select(
+/// Chooses from a repository's files.
+pub(super) fn select(repository: &str, files: &[String], pick: &Pick) -> Result<Selection, SourceError> {
+    let models = gguf_models(files);
+    let unsuitable = |why: String| SourceError::Unsuitable { repository: repository.to_owned(), why };
+    match pick {
+        Pick::File(file) => {
+            let of_model = models.iter().find(|model| model.has(file));
+            // Files that are no model are the loader's to refuse, when they are asked for by name.
+            let alone = files.contains(file).then(|| gguf(vec![file.clone()]));
+            match of_model {
+                Some(model) => whole_gguf(repository, model),
+                None => alone
+                    .ok_or_else(|| unsuitable(format!("it has no file {file}; it has {}", listed(&models)))),
+            }
+        }
+        Pick::Quantisation(wanted) => {
+            let of_kind: Vec<_> =
+                models.iter().filter(|model| model.quantisation.as_ref() == Some(wanted)).collect();
+            match of_kind.as_slice() {
+                [only] => whole_gguf(repository, only),
+                [] => Err(unsuitable(format!(
+                    "it has no GGUF file of type {wanted}; it has {}",
+                    listed(&models)
+                ))),
+                several => Err(choose(repository, several.iter().copied(), &models)),
+            }
+        }
+        Pick::Safetensors => select_safetensors(repository, files)
+            .unwrap_or_else(|| Err(unsuitable("it has no safetensors weights".to_owned()))),
+        Pick::Usual => select_safetensors(repository, files).unwrap_or_else(|| match models.as_slice() {
+            [] => Err(unsuitable("it has neither safetensors weights nor a GGUF file".to_owned())),
+            [only] => whole_gguf(repository, only),
+            several => Err(choose(repository, several.iter(), several)),
+        }),
+    }
+}
+
+/// The safetensors model and what belongs to it; nothing where the repository has no such weights.
+pub(super) fn select_safetensors(
     repository: &str,
     files: &[String],
-    wanted: Option<&str>,
-) -> Result<Selection, SourceError> {
+) -> Option<Result<Selection, SourceError>> {
     let has = |name: &str| files.iter().any(|file| file == name);
-    let unsuitable = |why: String| SourceError::Unsuitable { repository: repository.to_owned(), why };
-    if let Some(file) = wanted {
-        return if has(file) {
-            Ok(Selection { small: Vec::new(), weights: Weights::Gguf(file.to_owned()) })
-        } else {
-            Err(unsuitable(format!("it has no file {file}; it has {}", listed(&gguf_files(files)))))
-        };
-    }
-    let Some(weights) = safetensors(files) else { return select_gguf(repository, files) };
+    let weights = safetensors(files)?;
     if let Some(missing) = REQUIRED.iter().find(|name| !has(name)) {
-        return Err(unsuitable(format!("it has no {missing}")));
+        let why = format!("it has no {missing}");
+        return Some(Err(SourceError::Unsuitable { repository: repository.to_owned(), why }));
     }
     let index = (weights == Weights::Sharded).then_some(INDEX);
     let small = REQUIRED.into_iter().chain(OPTIONAL).chain(index).filter(|name| has(name)).map(str::to_owned);
-    Ok(Selection { small: small.collect(), weights })
+    Some(Ok(Selection { small: small.collect(), weights }))
+}
+
+fn whole_gguf(repository: &str, model: &GgufModel) -> Result<Selection, SourceError> {
+    if model.whole {
+        return Ok(gguf(model.files.clone()));
+    }
+    let why = format!("parts of {} are missing", model.files[0]);
+    Err(SourceError::Unsuitable { repository: repository.to_owned(), why })
+}
+
+fn gguf(files: Vec<String>) -> Selection {
+    Selection { small: Vec::new(), weights: Weights::Gguf(files) }
+}
+
+fn choose<'a>(
+    repository: &str,
+    among: impl Iterator<Item = &'a GgufModel>,
+    all: &[GgufModel],
+) -> SourceError {
+    let choices = among.map(|model| model.selector(all)).collect();
+    SourceError::ChooseFile { repository: repository.to_owned(), choices }
 }
 
 fn safetensors(files: &[String]) -> Option<Weights> {
@@ -73,24 +124,22 @@ fn safetensors(files: &[String]) -> Option<Weights> {
     }
 }
 
-fn select_gguf(repository: &str, files: &[String]) -> Result<Selection, SourceError> {
-    let repository = repository.to_owned();
-    match gguf_files(files).as_slice() {
-        [] => Err(SourceError::Unsuitable {
-            repository,
-            why: "it has neither safetensors weights nor a GGUF file".to_owned(),
-        }),
-        [only] => Ok(Selection { small: Vec::new(), weights: Weights::Gguf(only.clone()) }),
-        several => Err(SourceError::ChooseFile { repository, choices: several.to_vec() }),
-    }
+/// Whether a file is one of those that come with the weights of a folder.
+pub(super) fn is_small(file: &str) -> bool {
+    REQUIRED.contains(&file) || OPTIONAL.contains(&file)
 }
 
-fn gguf_files(files: &[String]) -> Vec<String> {
-    files.iter().filter(|file| is_gguf(file)).cloned().collect()
+/// Whether a file is a shard by its name; other weights beside them (`consolidated.safetensors`) are copies.
+pub(super) fn is_shard(file: &str) -> bool {
+    file.starts_with("model")
+        && file.contains("-of-")
+        && file.ends_with(".safetensors")
+        && !file.contains('/')
 }
 
-fn listed(files: &[String]) -> String {
-    if files.is_empty() { "no GGUF file".to_owned() } else { files.join(", ") }
+fn listed(models: &[GgufModel]) -> String {
+    let selectors: Vec<_> = models.iter().map(|model| model.selector(models)).collect();
+    if selectors.is_empty() { "no GGUF file".to_owned() } else { selectors.join(", ") }
 }
 
 /// The shards that an index names, in order, each once.
@@ -134,7 +183,7 @@ mod tests {
             "tokenizer_config.json",
             "vocab.json",
         ]);
-        let selection = select("o/n", &files, None).unwrap();
+        let selection = select("o/n", &files, &Pick::Usual).unwrap();
         assert_eq!(
             selection.small,
             names(&["config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"])
@@ -145,7 +194,7 @@ mod tests {
     #[test]
     fn shards_come_from_the_index() {
         let files = names(&["config.json", "tokenizer.json", INDEX, "model-00001-of-00002.safetensors"]);
-        let selection = select("o/n", &files, None).unwrap();
+        let selection = select("o/n", &files, &Pick::Usual).unwrap();
         assert_eq!(selection.weights, Weights::Sharded);
         assert!(selection.small.contains(&INDEX.to_owned()));
         let index = br#"{"metadata":{},"weight_map":{"a":"m-2.safetensors","b":"m-1.safetensors","c":"m-2.safetensors"}}"#;
@@ -156,16 +205,44 @@ mod tests {
     }
 
     #[test]
-    fn gguf_repositories_give_their_only_file_or_ask() {
-        let one = select("o/n", &names(&["README.md", "n.Q8_0.gguf"]), None).unwrap();
-        assert_eq!(one.weights, Weights::Gguf("n.Q8_0.gguf".into()));
-        let two = names(&["config.json", "n.Q4_0.gguf", "n.Q8_0.gguf"]);
-        let Err(SourceError::ChooseFile { choices, .. }) = select("o/n", &two, None) else { panic!() };
-        assert_eq!(choices, names(&["n.Q4_0.gguf", "n.Q8_0.gguf"]));
-        let chosen = select("o/n", &two, Some("n.Q8_0.gguf")).unwrap();
-        assert_eq!(chosen.weights, Weights::Gguf("n.Q8_0.gguf".into()));
-        let error = select("o/n", &two, Some("n.gguf")).unwrap_err().to_string();
-        assert_eq!(error, "o/n can't be used: it has no file n.gguf; it has n.Q4_0.gguf, n.Q8_0.gguf");
+    fn gguf_repositories_give_their_only_model_or_ask() {
+        let gguf = |files: &[&str]| Weights::Gguf(names(files));
+        let one = select("o/n", &names(&["README.md", "n.Q8_0.gguf", "mmproj-F16.gguf"]), &Pick::Usual);
+        assert_eq!(one.unwrap().weights, gguf(&["n.Q8_0.gguf"]));
+        let several = names(&[
+            "config.json",
+            "n.Q4_0.gguf",
+            "n.Q8_0-00001-of-00002.gguf",
+            "n.Q8_0-00002-of-00002.gguf",
+            "n.F16-00001-of-00002.gguf",
+        ]);
+        let pick = |pick: Pick| select("o/n", &several, &pick).map(|selection| selection.weights);
+        let message = |picked: Pick| pick(picked).unwrap_err().to_string();
+        let Err(SourceError::ChooseFile { choices, .. }) = pick(Pick::Usual) else { panic!() };
+        assert_eq!(choices, names(&["F16", "Q4_0", "Q8_0"]));
+        let q8 = ["n.Q8_0-00001-of-00002.gguf", "n.Q8_0-00002-of-00002.gguf"];
+        assert_eq!(pick(Pick::File(q8[1].into())).unwrap(), gguf(&q8), "any part means the whole");
+        assert_eq!(pick(Pick::Quantisation("Q8_0".into())).unwrap(), gguf(&q8));
+        assert_eq!(pick(Pick::Quantisation("Q4_0".into())).unwrap(), gguf(&["n.Q4_0.gguf"]));
+        let error = message(Pick::File("n.gguf".into()));
+        assert_eq!(error, "o/n can't be used: it has no file n.gguf; it has F16, Q4_0, Q8_0");
+        let error = message(Pick::Quantisation("Q2_K".into()));
+        assert_eq!(error, "o/n can't be used: it has no GGUF file of type Q2_K; it has F16, Q4_0, Q8_0");
+        let error = message(Pick::Quantisation("F16".into()));
+        assert_eq!(error, "o/n can't be used: parts of n.F16-00001-of-00002.gguf are missing");
+        let error = message(Pick::Safetensors);
+        assert_eq!(error, "o/n can't be used: it has no safetensors weights");
+    }
+
+    #[test]
+    fn where_there_is_both_safetensors_are_usual() {
+        let files = names(&["config.json", "tokenizer.json", "model.safetensors", "n.Q8_0.gguf"]);
+        for pick in [Pick::Usual, Pick::Safetensors] {
+            let weights = select("o/n", &files, &pick).unwrap().weights;
+            assert_eq!(weights, Weights::Single("model.safetensors".into()));
+        }
+        let weights = select("o/n", &files, &Pick::Quantisation("Q8_0".into())).unwrap().weights;
+        assert_eq!(weights, Weights::Gguf(names(&["n.Q8_0.gguf"])));
     }
 
     #[test]
@@ -176,7 +253,7 @@ mod tests {
             (&["model.safetensors", "config.json"], "it has no tokenizer.json"),
             (&["a.safetensors", "b.safetensors"], "it has neither safetensors weights nor a GGUF file"),
         ] {
-            let error = select("o/n", &names(files), None).unwrap_err().to_string();
+            let error = select("o/n", &names(files), &Pick::Usual).unwrap_err().to_string();
             assert_eq!(error, format!("o/n can't be used: {message}"));
         }
     }

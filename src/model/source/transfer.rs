@@ -4,12 +4,13 @@
 //! silent connection can't keep it from being cancelled.
 
 use super::SourceError;
-use super::hub::{Hub, SILENCE_PATIENCE, reason};
+use super::hub::{Hub, SILENCE_PATIENCE, reason, short_wait};
 use super::meter::Meter;
 use super::names::HubName;
 use super::partial::{Expected, Partial};
 use super::waiting::{Interrupted, pause, receive};
 use crate::progress::{CancelToken, Reporter};
+use crate::units::format_bytes;
 use reqwest::blocking::Response;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, StatusCode, Url};
@@ -41,6 +42,8 @@ pub(super) struct Transfer<'a> {
 enum Stop {
     /// The connection broke: worth another try from here.
     Broken(String),
+    /// The Hub asks to wait for a moment.
+    Busy(Duration),
     /// No further try would help.
     Final(SourceError),
 }
@@ -91,15 +94,21 @@ impl Transfer<'_> {
                 Ok(()) => return Ok(()),
                 Err(Stop::Final(error)) => return Err(error),
                 Err(Stop::Broken(why)) => why,
+                Err(Stop::Busy(wait)) => {
+                    self.reporter
+                        .notice(&format!("The Hub asks to slow down (429); waiting {} s", wait.as_secs()));
+                    pause(wait, self.cancel).map_err(SourceError::from)?;
+                    "it asked to slow down".to_owned()
+                }
             };
             fruitless = if partial.length_bytes() > before_bytes { 0 } else { fruitless + 1 };
             if fruitless == FRUITLESS_TRIES {
                 return Err(self.broken(partial, why));
             }
             self.reporter.notice(&format!(
-                "{} broke off at {:.1} MB ({why}); going on from there",
+                "{} broke off at {} ({why}); going on from there",
                 self.file,
-                partial.length_bytes() as f64 / 1e6
+                format_bytes(partial.length_bytes())
             ));
             pause(Duration::from_millis(250 << fruitless), self.cancel).map_err(SourceError::from)?;
         }
@@ -179,6 +188,9 @@ impl Transfer<'_> {
             }
             .into()),
             _ => {
+                if let Some(wait) = short_wait(status, headers) {
+                    return Err(Stop::Busy(wait));
+                }
                 let what = format!("{}/{}", self.name.repository(), self.file);
                 self.hub.require_success(status, headers, self.name, &what)?;
                 Err(SourceError::HubStatus { status: status.as_u16(), what }.into())
@@ -226,7 +238,7 @@ impl Transfer<'_> {
         std::thread::Builder::new()
             .name("source-transfer".into())
             .spawn(move || {
-                let last = match hub.send(&Method::GET, url, from_byte) {
+                let last = match hub.send(&Method::GET, url, from_byte..) {
                     Ok(response) => pass_on(response, &sender),
                     Err(why) => Message::Failed(why),
                 };

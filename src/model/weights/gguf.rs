@@ -186,7 +186,7 @@ fn ggml_type(type_id: u32) -> Result<GgmlDType, String> {
 }
 
 /// ggml's name of a type.
-fn type_name(type_id: u32) -> String {
+pub(crate) fn type_name(type_id: u32) -> String {
     const NAMES: [&str; 31] = [
         "F32", "F16", "Q4_0", "Q4_1", "Q4_2", "Q4_3", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K",
         "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S",

@@ -8,6 +8,7 @@ mod safetensors;
 
 pub use family::FamilyWeights;
 pub use gguf::GgufWeights;
+pub(crate) use gguf::type_name;
 pub use safetensors::SafetensorsWeights;
 
 use super::ModelError;

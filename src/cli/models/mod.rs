@@ -1,6 +1,11 @@
-//! `sinkscope models list|fetch|where`.
+//! `sinkscope models list|info|fetch|where`.
 
-use crate::model::source::{LocatedModel, Locator, ModelRef, SourceError, Whereabouts};
+mod describe;
+mod info;
+mod list;
+mod stored;
+
+use crate::model::source::{LocatedModel, Locator, ModelRef, SourceError};
 use crate::progress::{CancelToken, Reporter};
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
@@ -16,17 +21,37 @@ pub struct ModelsArgs {
 /// The subcommands of `sinkscope models`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ModelsCommand {
-    /// List the known models and where they are.
-    List,
+    /// List the known models and where they are; with a repository, its models on the Hub with their sizes.
+    List {
+        /// `owner/name[@REVISION]`, or the address of its page. Nothing is downloaded.
+        repository: Option<String>,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what a model is without loading its weights: architecture, memory by precision, tokenizer, template.
+    ///
+    /// Of a model that is not on this machine only the configuration and the tokenizer are fetched, or the header
+    /// of its GGUF file is read.
+    Info {
+        /// A GGUF file, a folder, an id from `models list`, `default`, or `owner/name[@REVISION][:Q4_K_M]`.
+        #[arg(default_value = "default", value_name = "PATH|REPO")]
+        model: String,
+        /// JSON instead of text.
+        #[arg(long)]
+        json: bool,
+    },
     /// Fetch a model into the cache and print its path.
     Fetch {
-        /// An id from `models list`, `default`, `owner/name[@REVISION]` or `owner/name:FILE.gguf`.
+        /// An id from `models list`, `default`, or `owner/name[@REVISION]` with `:Q4_K_M`, `:FILE.gguf` or
+        /// `:safetensors` behind it where the repository has several models.
         #[arg(default_value = "default")]
         model: String,
     },
     /// Print where a model is, without fetching it; without a name, the cache folders.
     Where {
-        /// An id from `models list`, `default`, `owner/name[@REVISION]` or `owner/name:FILE.gguf`.
+        /// An id from `models list`, `default`, or `owner/name[@REVISION]` with `:Q4_K_M`, `:FILE.gguf` or
+        /// `:safetensors` behind it where the repository has several models.
         model: Option<String>,
     },
 }
@@ -43,9 +68,14 @@ pub fn run(
     out: &mut dyn Write,
 ) -> crate::Result<()> {
     let text = match &args.command {
-        ModelsCommand::List => table(&locator.catalogue()),
+        ModelsCommand::List { repository: None, json: false } => list::catalogue_table(&locator.catalogue()),
+        ModelsCommand::List { repository: None, json: true } => list::catalogue_json(&locator.catalogue()),
+        ModelsCommand::List { repository: Some(repository), json } => {
+            list::repository(repository, *json, locator, reporter, cancel)?
+        }
+        ModelsCommand::Info { model, json } => info::text(model, *json, locator, reporter, cancel)?,
         ModelsCommand::Fetch { model } => {
-            describe(&locator.locate(&ModelRef::parse(model), reporter, cancel)?, reporter)
+            say(&locator.locate(&ModelRef::parse(model), reporter, cancel)?, reporter)
         }
         ModelsCommand::Where { model: Some(model) } => {
             let found = match ModelRef::parse(model) {
@@ -55,7 +85,7 @@ pub fn run(
                     locator.cached(&other).ok_or_else(|| SourceError::NotHere { name: model.clone() })?
                 }
             };
-            describe(&found, reporter)
+            say(&found, reporter)
         }
         ModelsCommand::Where { model: None } => folders(locator),
     };
@@ -63,7 +93,7 @@ pub fn run(
 }
 
 /// The path alone goes to stdout, so that a script can use it.
-fn describe(model: &LocatedModel, reporter: &dyn Reporter) -> String {
+fn say(model: &LocatedModel, reporter: &dyn Reporter) -> String {
     let sha256 = model.sha256.as_ref().map(|hash| format!(", sha256 {hash}")).unwrap_or_default();
     reporter.notice(&format!("{} from {}{sha256}", model.name, model.source));
     format!("{}\n", model.path.display())
@@ -73,24 +103,11 @@ fn folders(locator: &Locator) -> String {
     format!("sinkscope\t{}\nhub\t{}\n", locator.home().display(), locator.hub_cache().display())
 }
 
-fn table(models: &[Whereabouts]) -> String {
-    let header = ["ID", "MODEL", "WEIGHTS", "DOWNLOAD", "LICENCE", "WHERE"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(header).chain(models.iter().map(row)).collect();
-    let widths: Vec<usize> =
-        (0..6).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
-    let line = |row: &[String; 6]| {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
-}
-
-fn row(model: &Whereabouts) -> [String; 6] {
-    let place =
-        model.present.as_ref().map_or("not here".to_owned(), |found| found.path.display().to_string());
-    let entry = &model.entry;
-    let megabytes = format!("{} MB", entry.download_bytes.div_ceil(1_000_000));
-    [entry.id.clone(), entry.name.clone(), entry.stored_as.clone(), megabytes, entry.licence.clone(), place]
+/// A count with thin spaces between thousands.
+fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join("\u{202f}")
 }
 
 fn print(text: &str, out: &mut dyn Write) -> crate::Result<()> {
@@ -134,19 +151,31 @@ mod tests {
     fn list_says_which_models_are_here() {
         let folder = tempfile::tempdir().unwrap();
         let path = place_gguf(folder.path());
-        let text = run_offline(folder.path(), ModelsCommand::List).unwrap();
+        let text = run_offline(folder.path(), ModelsCommand::List { repository: None, json: false }).unwrap();
         let lines: Vec<_> =
             text.lines().map(|line| line.split("  ").filter(|c| !c.is_empty()).map(str::trim)).collect();
         let cells: Vec<Vec<_>> = lines.into_iter().map(Iterator::collect).collect();
         assert_eq!(cells[0], ["ID", "MODEL", "WEIGHTS", "DOWNLOAD", "LICENCE", "WHERE"]);
         assert_eq!(
             cells[1],
-            ["smollm2-135m", "SmolLM2-135M-Instruct", "BF16", "272 MB", "Apache-2.0", "not here"]
+            ["smollm2-135m", "SmolLM2-135M-Instruct", "BF16", "259 MiB", "Apache-2.0", "not here"]
         );
         assert_eq!(
             cells[2],
-            ["smollm2-135m-q4_1", "SmolLM2-135M-Instruct", "Q4_1", "93 MB", "Apache-2.0", &path]
+            ["smollm2-135m-q4_1", "SmolLM2-135M-Instruct", "Q4_1", "89 MiB", "Apache-2.0", &path]
         );
+    }
+
+    #[test]
+    fn the_catalogue_is_json_where_that_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = place_gguf(folder.path());
+        let list = ModelsCommand::List { repository: None, json: true };
+        let json: serde_json::Value =
+            serde_json::from_str(&run_offline(folder.path(), list).unwrap()).unwrap();
+        assert_eq!(json[1]["id"], "smollm2-135m-q4_1");
+        assert_eq!((&json[0]["path"], &json[1]["path"]), (&serde_json::Value::Null, &path.into()));
+        assert_eq!(json[1]["download_bytes"], 92_871_040);
     }
 
     #[test]

@@ -1,0 +1,204 @@
+//! `sinkscope models info`: what a model is, without its weights.
+
+use super::describe::{Fact, describe, object};
+use super::list::pretty;
+use super::stored::Stored;
+use crate::model::config::read_config;
+use crate::model::gguf::{GgufHeader, spec_of_gguf};
+use crate::model::source::{Glimpse, GlimpseContent, Locator, ModelChoice, ModelRef};
+use crate::model::spec::RopeScaling;
+use crate::model::tokenizer::PromptTokenizer;
+use crate::model::{ModelError, ModelSpec};
+use crate::progress::{CancelToken, Reporter};
+use crate::raw::MappedFile;
+use crate::units::format_bytes;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// All that is known of a model without its weights.
+struct Known {
+    spec: ModelSpec,
+    tokenizer: Result<PromptTokenizer, String>,
+    tokenizer_kind: String,
+    stored: Stored,
+}
+
+/// The answer as text or JSON.
+pub(super) fn text(
+    model: &str,
+    as_json: bool,
+    locator: &Locator,
+    reporter: &dyn Reporter,
+    cancel: &CancelToken,
+) -> crate::Result<String> {
+    let glimpse = locator.glimpse(&ModelRef::parse(model), reporter, cancel)?;
+    let known = known(&glimpse)?;
+    Ok(if as_json { in_json(&glimpse, &known) } else { in_words(&glimpse, &known) })
+}
+
+fn known(glimpse: &Glimpse) -> crate::Result<Known> {
+    match &glimpse.content {
+        GlimpseContent::Whole(path) if path.is_dir() => of_folder(path, Stored::in_folder(path)?),
+        GlimpseContent::Whole(path) => {
+            let mapped = MappedFile::open(path).map_err(|error| ModelError::read(&error, path))?;
+            let header = GgufHeader::parse(&mapped).map_err(|why| ModelError::Malformed {
+                what: "GGUF file",
+                why,
+                path: path.clone(),
+            })?;
+            of_gguf(&header, path, Stored::in_gguf(&header, mapped.len() as u64))
+        }
+        GlimpseContent::Folder(folder) => of_folder(folder, Stored::on_hub(glimpse)),
+        GlimpseContent::Header(header) => {
+            let size_bytes = glimpse.choice.as_ref().map_or(0, ModelChoice::total_bytes);
+            of_gguf(header, Path::new(&glimpse.name), Stored::in_gguf(header, size_bytes))
+        }
+    }
+}
+
+fn of_folder(folder: &Path, stored: Stored) -> crate::Result<Known> {
+    let config = folder.join("config.json");
+    if !config.is_file() {
+        return Err(ModelError::NoConfig { path: folder.to_owned() }.into());
+    }
+    Ok(Known {
+        spec: read_config(&config)?,
+        tokenizer: PromptTokenizer::from_folder(folder).map_err(|error| error.to_string()),
+        tokenizer_kind: kind_in_folder(folder),
+        stored,
+    })
+}
+
+fn of_gguf(header: &GgufHeader, path: &Path, stored: Stored) -> crate::Result<Known> {
+    let mut spec = spec_of_gguf(header, path)?;
+    if header.tensors.iter().any(|tensor| tensor.name == "rope_freqs.weight") {
+        // The divisors themselves are among the weights.
+        spec.rope.scaling = RopeScaling::PerFrequency { divisors: Vec::new() };
+    }
+    let model = header.str("tokenizer.ggml.model").unwrap_or("none");
+    let pre = header.str("tokenizer.ggml.pre").map(|pre| format!(", rule {pre}")).unwrap_or_default();
+    let kind = match model {
+        "gpt2" => "byte-level BPE",
+        "llama" => "SentencePiece BPE",
+        "t5" => "SentencePiece unigram",
+        "bert" => "WordPiece",
+        other => other,
+    };
+    Ok(Known {
+        spec,
+        tokenizer: PromptTokenizer::from_gguf(header, path).map_err(|error| error.to_string()),
+        tokenizer_kind: format!("{kind}{pre}"),
+        stored,
+    })
+}
+
+/// What kind of tokenizer `tokenizer.json` describes.
+fn kind_in_folder(folder: &Path) -> String {
+    #[derive(serde::Deserialize)]
+    struct File {
+        model: Model,
+        #[serde(default)]
+        decoder: Value,
+        #[serde(default)]
+        pre_tokenizer: Value,
+    }
+    #[derive(serde::Deserialize)]
+    struct Model {
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        #[serde(default)]
+        byte_fallback: Option<bool>,
+    }
+    let text = std::fs::read(folder.join("tokenizer.json")).unwrap_or_default();
+    let Ok(file) = serde_json::from_slice::<File>(&text) else { return "unknown".to_owned() };
+    let kind = file.model.kind.unwrap_or_else(|| "BPE".to_owned());
+    let byte_level =
+        [&file.decoder, &file.pre_tokenizer].iter().any(|part| part.to_string().contains("ByteLevel"));
+    match kind.as_str() {
+        _ if byte_level => format!("byte-level {kind}"),
+        _ if file.model.byte_fallback == Some(true) => format!("{kind} with byte fallback"),
+        _ => kind,
+    }
+}
+
+/// The tokenizer's facts; where it can't be used, why.
+fn tokenizer_facts(known: &Known) -> Vec<Fact> {
+    let kind = Fact::new("Tokenizer", known.tokenizer_kind.as_str());
+    let tokenizer = match &known.tokenizer {
+        Ok(tokenizer) => tokenizer,
+        Err(why) => return vec![kind, Fact::new("Tokenizer problem", why.as_str())],
+    };
+    let token = tokenizer.bos_id().and_then(|id| {
+        let sequence = tokenizer.sequence_of_ids(&[id], known.spec.vocab).ok()?;
+        Some((id, sequence.tokens.first()?.text()))
+    });
+    let bos = match &token {
+        Some((id, text)) => {
+            let put =
+                if tokenizer.adds_bos() { "put before plain text" } else { "not put before plain text" };
+            let value = json!({ "id": id, "text": text, "added": tokenizer.adds_bos() });
+            Fact::new("BOS", value).said(format!("{text} ({id}), {put}"))
+        }
+        None => Fact::new("BOS", Value::Null).said("none"),
+    };
+    vec![
+        kind,
+        Fact::new("Tokens", tokenizer.vocab_size()),
+        bos,
+        Fact::new("Chat template", tokenizer.has_chat_template()),
+    ]
+}
+
+/// What was assumed, and what does not fit.
+fn warnings(known: &Known) -> Vec<String> {
+    let Ok(tokenizer) = &known.tokenizer else { return Vec::new() };
+    let mismatch = tokenizer.check_vocabulary(known.spec.vocab).err().map(|error| error.to_string());
+    tokenizer.assumptions().iter().cloned().chain(mismatch).collect()
+}
+
+fn in_json(glimpse: &Glimpse, known: &Known) -> String {
+    let parameters = known.spec.parameters();
+    let path = match &glimpse.content {
+        GlimpseContent::Whole(path) => Some(path.display().to_string()),
+        GlimpseContent::Folder(_) | GlimpseContent::Header(_) => None,
+    };
+    pretty(&json!({
+        "name": glimpse.name,
+        "source": glimpse.source,
+        "path": path,
+        "download_bytes": glimpse.choice.as_ref().map(ModelChoice::missing_bytes),
+        "spec": object(&describe(&known.spec)),
+        "parameters": parameters,
+        "memory_bytes": {
+            "f32": 4 * parameters,
+            "bf16": 2 * parameters,
+            "f16": 2 * parameters,
+            "stored": known.stored.bytes,
+        },
+        "stored_as": known.stored.types,
+        "tokenizer": object(&tokenizer_facts(known)),
+        "warnings": warnings(known),
+    }))
+}
+
+fn in_words(glimpse: &Glimpse, known: &Known) -> String {
+    let parameters = known.spec.parameters();
+    let mut lines = vec![("Model", glimpse.name.clone()), ("Source", glimpse.source.clone())];
+    match (&glimpse.content, &glimpse.choice) {
+        (GlimpseContent::Whole(path), _) => lines.push(("Path", path.display().to_string())),
+        (_, Some(choice)) => {
+            lines
+                .push(("Download", format!("{}, not on this machine", format_bytes(choice.missing_bytes()))));
+        }
+        _ => {}
+    }
+    lines.extend(describe(&known.spec).into_iter().map(|fact| (fact.label, fact.text)));
+    lines.push(("Parameters", super::thousands(parameters)));
+    lines.push(("Memory as f32", format_bytes(4 * parameters)));
+    lines.push(("Memory as bf16, f16", format_bytes(2 * parameters)));
+    lines.push(("Memory as stored", known.stored.in_words()));
+    lines.extend(tokenizer_facts(known).into_iter().map(|fact| (fact.label, fact.text)));
+    lines.extend(warnings(known).into_iter().map(|warning| ("Note", warning)));
+    let width = lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    lines.iter().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
+}
