@@ -82,7 +82,7 @@ fn a_vocabulary_with_merges_beside_it_is_read() {
 }
 
 #[derive(serde::Deserialize)]
-struct Rules {
+pub(super) struct Rules {
     vocab: Vec<String>,
     merges: Vec<String>,
     specials: Vec<String>,
@@ -93,7 +93,23 @@ struct Rules {
 
 impl Rules {
     fn metadata(&self, pre: &str) -> Value {
-        let tokens: Vec<&String> = self.vocab.iter().chain(&self.specials).collect();
+        self.metadata_with(pre, &[])
+    }
+
+    /// The specials of the vocabulary and these.
+    fn specials_and<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let mut specials: Vec<&str> = self.specials.iter().map(String::as_str).collect();
+        for text in more {
+            if !specials.contains(text) {
+                specials.push(text);
+            }
+        }
+        specials
+    }
+
+    pub(super) fn metadata_with(&self, pre: &str, more: &[&str]) -> Value {
+        let specials = self.specials_and(more);
+        let tokens: Vec<&str> = self.vocab.iter().map(String::as_str).chain(specials).collect();
         let types = (0..tokens.len()).map(|id| if id < self.vocab.len() { 1 } else { 3 }).collect::<Vec<_>>();
         serde_json::json!({
             "tokenizer.ggml.model": "gpt2",
@@ -105,9 +121,13 @@ impl Rules {
     }
 
     fn tokenizer_json(&self, rule: &str) -> String {
+        self.tokenizer_json_with(rule, &[])
+    }
+
+    pub(super) fn tokenizer_json_with(&self, rule: &str, more: &[&str]) -> String {
         let own = &self.tokenizers[rule];
         let vocab: BTreeMap<&String, usize> = self.vocab.iter().zip(0..).collect();
-        let added = self.specials.iter().zip(self.vocab.len()..).map(|(content, id)| {
+        let added = self.specials_and(more).into_iter().zip(self.vocab.len()..).map(|(content, id)| {
             serde_json::json!({"id": id, "content": content, "single_word": false, "lstrip": false,
                 "rstrip": false, "normalized": false, "special": true})
         });
@@ -133,7 +153,8 @@ impl Rules {
     }
 }
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| serde_json::from_value(json("rules.json")).unwrap());
+pub(super) static RULES: LazyLock<Rules> =
+    LazyLock::new(|| serde_json::from_value(json("rules.json")).unwrap());
 
 #[test]
 fn every_rule_of_byte_level_bpe_gives_the_originals_ids() {

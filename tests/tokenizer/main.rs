@@ -3,7 +3,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod damaged;
+mod ends;
 mod kinds;
+mod templates;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -531,7 +534,7 @@ fn bad_prompts_say_what_is_wrong() {
         chatml(&[("tokenizer.chat_template", "\n{{ raise_exception('Only users may speak') }}".into())]);
     assert_eq!(
         say(refusing.encode_chat(&[message("x", "x")], BosChoice::Auto)),
-        "The chat template failed: Only users may speak (template line 2)"
+        "The chat template refuses this chat: Only users may speak (template line 2)"
     );
     // A broken template leaves plain prompts alone.
     let broken = chatml(&[("tokenizer.chat_template", "{% for %}".into())]);
