@@ -2,9 +2,11 @@
 
 mod clock;
 mod dialect;
+mod sources;
 mod spans;
 mod template;
 
+pub(crate) use sources::TemplateSources;
 pub(crate) use spans::content_spans;
 pub use template::ChatTemplate;
 

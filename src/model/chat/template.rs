@@ -12,10 +12,20 @@ use crate::model::tokenizer::{PromptError, one_line};
 
 const NAME: &str = "chat_template";
 
+/// What a rendering may cost, in the engine's unit of one instruction or about 64 bytes: a few
+/// hundred megabytes for the template, and room for what each message brings.
+const FUEL: u64 = 4_000_000;
+const FUEL_A_MESSAGE: u64 = 10_000;
+const FUEL_A_BYTE: u64 = 1;
+
+/// Longest piece of a template that an error shows, in characters.
+const SHOWN_CHARS: usize = 60;
+
 /// A model's chat template, compiled.
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
+    source: String,
     /// `bos_token`, `eos_token`, … as the template may ask for them.
     specials: BTreeMap<String, String>,
 }
@@ -26,24 +36,26 @@ impl ChatTemplate {
     /// # Errors
     /// [`PromptError::Template`] with the line of the syntax error.
     pub fn new(source: &str, specials: BTreeMap<String, String>) -> Result<Self, PromptError> {
+        let source = dialect::translated(source);
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-        environment.set_syntax(syntax.map_err(|error| template_error(&error))?);
+        environment.set_syntax(syntax.map_err(|error| template_error(&error, &source))?);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_unknown_method_callback(unknown_method_callback);
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", |format: &str| clock::strftime_now(format));
         environment.add_filter("tojson", to_json);
         environment
-            .add_template_owned(NAME, dialect::translated(source))
-            .map_err(|error| template_error(&error))?;
-        Ok(Self { environment, specials })
+            .add_template_owned(NAME, source.clone())
+            .map_err(|error| template_error(&error, &source))?;
+        Ok(Self { environment, source, specials })
     }
 
     /// Renders a chat, with the start of an answer unless the last turn is the assistant's own.
     ///
     /// # Errors
-    /// [`PromptError::Template`] with the template's line, where it refuses the messages.
+    /// [`PromptError::TemplateRefuses`] where the template itself raises an error, and
+    /// [`PromptError::Template`] where it fails or does not come to an end.
     pub fn render(&self, messages: &[ChatMessage]) -> Result<String, PromptError> {
         let answered = messages.last().is_some_and(|message| message.role == "assistant");
         let mut context: BTreeMap<&str, Value> =
@@ -52,9 +64,11 @@ impl ChatTemplate {
         context.insert("add_generation_prompt", Value::from(!answered));
         context.insert("tools", Value::from(()));
         context.insert("documents", Value::from(()));
-        let template = self.environment.get_template(NAME);
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(fuel(messages)));
+        let template = environment.get_template(NAME);
         let rendered = template.and_then(|template| template.render(context));
-        rendered.map_err(|error| template_error(&error))
+        rendered.map_err(|error| template_error(&error, &self.source))
     }
 }
 
@@ -62,8 +76,18 @@ fn message_value(message: &ChatMessage) -> Value {
     Value::from_pairs([("role", message.role.as_str()), ("content", message.content.as_str())])
 }
 
+fn fuel(messages: &[ChatMessage]) -> u64 {
+    let bytes: usize = messages.iter().map(|message| message.role.len() + message.content.len()).sum();
+    FUEL + FUEL_A_MESSAGE * messages.len() as u64 + FUEL_A_BYTE * bytes as u64
+}
+
+/// Marks an error that the template itself raised.
+#[derive(Debug, thiserror::Error)]
+#[error("raised by the template")]
+struct Raised;
+
 fn raise_exception(message: &str) -> Result<Value, Error> {
-    Err(Error::new(ErrorKind::InvalidOperation, message.to_owned()))
+    Err(Error::new(ErrorKind::InvalidOperation, message.to_owned()).with_source(Raised))
 }
 
 /// Python's `json.dumps(…, ensure_ascii=False)`: the engine's own filter also hides HTML signs.
@@ -94,9 +118,31 @@ fn without_html_escapes(json: &str) -> String {
     out
 }
 
-fn template_error(error: &Error) -> PromptError {
-    let why = error.detail().map_or_else(|| error.kind().to_string(), one_line);
-    PromptError::Template { why, line: error.line() }
+fn template_error(error: &Error, source: &str) -> PromptError {
+    let line = error.line();
+    let said = error.detail().map_or_else(|| error.kind().to_string(), one_line);
+    if std::error::Error::source(error).is_some_and(|source| source.is::<Raised>()) {
+        return PromptError::TemplateRefuses { why: said, line };
+    }
+    let why = if error.kind() == ErrorKind::OutOfFuel {
+        "it does not come to an end, or writes too much".to_owned()
+    } else {
+        said
+    };
+    let shown = shown(error, source).map(|part| format!(", at {part}"));
+    PromptError::Template { why: why + &shown.unwrap_or_default(), line }
+}
+
+/// The part of the template that an error is about: the failing expression, else its line.
+fn shown(error: &Error, source: &str) -> Option<String> {
+    let part = error.range().and_then(|range| source.get(range)).filter(|part| !part.trim().is_empty());
+    let part = part.or_else(|| source.lines().nth(error.line()?.checked_sub(1)?))?;
+    let part = one_line(part);
+    if part.is_empty() {
+        return None;
+    }
+    let cut: String = part.chars().take(SHOWN_CHARS).collect();
+    Some(if cut.len() < part.len() { cut + "…" } else { part })
 }
 
 #[cfg(test)]
@@ -148,13 +194,44 @@ mod tests {
     fn errors_name_the_line() {
         let refused = render("a\n{% if true %}\n{{ raise_exception('Roles must\nalternate') }}{% endif %}")
             .unwrap_err();
-        assert_eq!(refused.to_string(), "The chat template failed: Roles must alternate (template line 3)");
-        let broken = render("a\n\n{% if %}").unwrap_err().to_string();
-        assert!(
-            broken.starts_with("The chat template failed: ") && broken.ends_with("(template line 3)"),
-            "{broken}"
+        assert_eq!(
+            refused.to_string(),
+            "The chat template refuses this chat: Roles must alternate (template line 3)"
         );
-        assert!(!broken.contains('\n'));
+        let broken = render("a\n\n{% if %}").unwrap_err().to_string();
+        assert!(broken.starts_with("The chat template failed: "), "{broken}");
+        assert!(broken.contains(", at ") && broken.ends_with("(template line 3)"), "{broken}");
+        let failing = render("a\n{{ messages[0].content + 1 }}").unwrap_err().to_string();
+        assert!(failing.ends_with(", at messages[0].content + 1 (template line 2)"), "{failing}");
+        for message in [broken, failing] {
+            assert!(!message.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn templates_that_do_not_end_are_stopped() {
+        let deep = "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}";
+        let wide = "{% for a in range(90000) %}{{ 'x' * 90000 }}{% endfor %}";
+        let doubling =
+            "{% set ns = namespace(s='x') %}{% for a in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}";
+        let recursive = "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}";
+        for source in [deep, wide, doubling, recursive] {
+            let error = render(source).unwrap_err().to_string();
+            assert!(error.starts_with("The chat template failed: "), "{error}");
+        }
+        assert!(
+            render(deep).unwrap_err().to_string().contains("it does not come to an end, or writes too much")
+        );
+    }
+
+    /// Long chats are no endless loops.
+    #[test]
+    fn long_chats_are_rendered() {
+        let source = "{% for m in messages %}{% for n in messages[:50] %}{% endfor %}{{ m.content | trim | upper }}{% endfor %}";
+        let template = ChatTemplate::new(source, BTreeMap::new()).unwrap();
+        let chat: Vec<ChatMessage> =
+            (0..2000).map(|_| ChatMessage { role: "user".into(), content: "word ".repeat(2000) }).collect();
+        assert_eq!(template.render(&chat).unwrap().len(), 2000 * ("word ".len() * 2000 - 1));
     }
 
     #[test]

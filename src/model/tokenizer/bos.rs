@@ -1,4 +1,4 @@
-//! Exactly the right number of BOS: as the model wants, or as the user says.
+//! Exactly the right number of BOS and EOS: as the model wants, or as the user says.
 
 use super::{BosChoice, PromptError, Token, TokenOrigin};
 
@@ -81,6 +81,25 @@ impl Bos {
     }
 }
 
+/// EOS, where the model's metadata wants one behind plain text.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Eos {
+    /// Id and text, only where it is wanted.
+    pub(super) token: Option<(u32, Vec<u8>)>,
+}
+
+impl Eos {
+    /// Closes plain text, and says so. Chats end as their template has it.
+    pub(super) fn place(&self, tokens: &mut Vec<Token>, writer: Writer) -> Option<String> {
+        let (id, bytes) = self.token.clone().filter(|_| writer == Writer::User)?;
+        if tokens.last().is_some_and(|token| token.id == id) {
+            return None;
+        }
+        tokens.push(Token { id, bytes, origin: TokenOrigin::Special });
+        Some("EOS was added at the end, as the tokenizer wants".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +140,22 @@ mod tests {
             assert_eq!(ids, after, "{wanted} {before:?} {writer:?} {choice:?}");
             assert_eq!(said.len(), notes, "{wanted} {before:?} {writer:?} {choice:?}: {said:?}");
         }
+    }
+
+    #[test]
+    fn eos_closes_plain_text_once() {
+        let eos = Eos { token: Some((2, b"</s>".to_vec())) };
+        for (before, writer, after) in [
+            (&[7][..], Writer::User, &[7, 2][..]),
+            (&[7, 2], Writer::User, &[7, 2]),
+            (&[7], Writer::Template, &[7]),
+        ] {
+            let mut sequence = tokens(before);
+            let note = eos.place(&mut sequence, writer);
+            assert_eq!(sequence.iter().map(|t| t.id).collect::<Vec<_>>(), after);
+            assert_eq!(note.is_some(), after.len() > before.len());
+        }
+        assert_eq!(Eos::default().place(&mut tokens(&[7]), Writer::User), None);
     }
 
     #[test]

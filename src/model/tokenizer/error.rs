@@ -17,10 +17,19 @@ pub enum PromptError {
     /// A chat was given to a model without a chat template.
     #[error("This model has no chat template: use a plain text prompt")]
     NoTemplate,
-    /// The model's chat template can't be read, or it refused the messages.
+    /// The model's chat template refuses these messages, in its own words: no system role, roles
+    /// that must alternate, …
+    #[error("The chat template refuses this chat: {why}{}", at_line(*.line))]
+    TemplateRefuses {
+        /// What the template says.
+        why: String,
+        /// Line of the template, 1-based, where it is known.
+        line: Option<usize>,
+    },
+    /// The model's chat template can't be read, or fails on the messages.
     #[error("The chat template failed: {why}{}", at_line(*.line))]
     Template {
-        /// What the template engine, or the template itself, says.
+        /// What the template engine says, and of which part of the template.
         why: String,
         /// Line of the template, 1-based, where it is known.
         line: Option<usize>,

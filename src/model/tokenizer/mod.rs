@@ -9,9 +9,14 @@ mod error;
 mod files;
 mod folder;
 mod gguf;
+mod older;
 mod pieces;
 mod prompt;
+mod rules;
+mod sentencepiece;
+mod sentencepiece_file;
 mod sequence;
+mod vocabulary;
 
 pub use error::PromptError;
 pub(crate) use error::one_line;

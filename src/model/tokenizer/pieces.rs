@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::vocabulary::byte_piece;
+
 /// How the strings of a vocabulary spell bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
@@ -22,6 +24,7 @@ pub(super) struct Pieces {
     special: BTreeSet<u32>,
     /// Bytes that no token stands for alone; only byte-level vocabularies can lack some.
     lacking: BTreeSet<u8>,
+    unknown: Option<u32>,
 }
 
 impl Pieces {
@@ -49,7 +52,17 @@ impl Pieces {
                 lacking.remove(&single[0]);
             }
         }
-        Self { bytes, size, special, lacking }
+        Self { bytes, size, special, lacking, unknown: None }
+    }
+
+    /// With the id of the token that stands for text which the vocabulary can't spell.
+    pub(super) fn with_unknown(self, unknown: Option<u32>) -> Self {
+        Self { unknown, ..self }
+    }
+
+    /// Whether an id is the token for text that the vocabulary can't spell.
+    pub(super) fn is_unknown(&self, id: u32) -> bool {
+        self.unknown == Some(id)
     }
 
     /// One more than the largest id.
@@ -82,7 +95,7 @@ impl Pieces {
 fn spell(text: &str, spelling: Spelling, byte_of: &BTreeMap<char, u8>) -> Vec<u8> {
     match spelling {
         Spelling::Plain => text.as_bytes().to_vec(),
-        Spelling::SentencePiece => match byte_fallback(text) {
+        Spelling::SentencePiece => match byte_piece(text) {
             Some(byte) => vec![byte],
             None => text.replace('▁', " ").into_bytes(),
         },
@@ -97,12 +110,6 @@ fn spell(text: &str, spelling: Spelling, byte_of: &BTreeMap<char, u8>) -> Vec<u8
             bytes
         }
     }
-}
-
-/// The byte of a piece such as `<0xE4>`.
-fn byte_fallback(text: &str) -> Option<u8> {
-    let hex = text.strip_prefix("<0x")?.strip_suffix('>')?;
-    if hex.len() == 2 { u8::from_str_radix(hex, 16).ok() } else { None }
 }
 
 /// GPT-2's `bytes_to_unicode`, backwards: printable Latin-1 bytes stand for themselves, the other

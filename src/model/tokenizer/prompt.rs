@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use tokenizers::{PostProcessorWrapper, Tokenizer};
 
 use super::align::{RawToken, align};
-use super::bos::{Bos, Writer};
+use super::bos::{Bos, Eos, Writer};
 use super::pieces::Pieces;
 use super::{BosChoice, PromptError, Token, TokenOrigin, TokenSequence, one_line};
 use crate::model::chat::{ChatMessage, ChatTemplate, content_spans};
@@ -17,7 +18,9 @@ pub struct PromptTokenizer {
     /// Behind a lock, because reading specials or not is a switch of the tokenizer itself.
     tokenizer: Mutex<Tokenizer>,
     pieces: Pieces,
+    kind: String,
     bos: Bos,
+    eos: Eos,
     template: Option<Result<ChatTemplate, PromptError>>,
     assumptions: Vec<String>,
 }
@@ -26,7 +29,10 @@ pub struct PromptTokenizer {
 pub(super) struct Parts {
     pub(super) tokenizer: Tokenizer,
     pub(super) pieces: Pieces,
+    /// In words, for a person.
+    pub(super) kind: String,
     pub(super) bos: Bos,
+    pub(super) eos: Eos,
     pub(super) template: Option<Result<ChatTemplate, PromptError>>,
     pub(super) assumptions: Vec<String>,
 }
@@ -40,12 +46,18 @@ struct Encoded {
 
 impl PromptTokenizer {
     pub(super) fn new(parts: Parts) -> Result<Self, tokenizers::Error> {
-        let Parts { mut tokenizer, pieces, bos, template, assumptions } = parts;
+        let Parts { mut tokenizer, pieces, kind, bos, eos, template, assumptions } = parts;
         // BOS is placed here, prompts are whole, and trimmed offsets would lose blanks.
         tokenizer.with_truncation(None)?;
         tokenizer.with_padding(None);
         tokenizer.with_post_processor(None::<PostProcessorWrapper>);
-        Ok(Self { tokenizer: Mutex::new(tokenizer), pieces, bos, template, assumptions })
+        Ok(Self { tokenizer: Mutex::new(tokenizer), pieces, kind, bos, eos, template, assumptions })
+    }
+
+    /// What kind of tokenizer it is, in words: `byte-level BPE (llama-bpe)`, `SentencePiece BPE`, …
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
     }
 
     /// Number of ids, gaps included: one more than the largest id.
@@ -66,10 +78,22 @@ impl PromptTokenizer {
         self.bos.wanted
     }
 
-    /// Whether chats can be rendered.
+    /// Whether the model's metadata wants EOS behind plain text.
+    #[must_use]
+    pub fn adds_eos(&self) -> bool {
+        self.eos.token.is_some()
+    }
+
+    /// Whether the model comes with a chat template; it may still be one that can't be used.
     #[must_use]
     pub fn has_chat_template(&self) -> bool {
         self.template.is_some()
+    }
+
+    /// Why chats can't be rendered: the model has no template, or a broken one. `None` where they can.
+    #[must_use]
+    pub fn template_problem(&self) -> Option<PromptError> {
+        self.template().err()
     }
 
     /// What the files did not say and was assumed, each one line.
@@ -216,8 +240,9 @@ impl PromptTokenizer {
         let encoding = {
             let mut tokenizer = self.tokenizer.lock().unwrap_or_else(PoisonError::into_inner);
             tokenizer.set_encode_special_tokens(!parse_specials);
-            tokenizer
-                .encode(text, false)
+            // Some damaged rules of normalisation only show here, as a panic of their reader.
+            catch_unwind(AssertUnwindSafe(|| tokenizer.encode(text, false)))
+                .map_err(|_| PromptError::Encode("the tokenizer is damaged".to_owned()))?
                 .map_err(|error| PromptError::Encode(one_line(&error.to_string())))?
         };
         let ids = encoding.get_ids();
@@ -245,9 +270,21 @@ impl PromptTokenizer {
                 aligned.rewritten
             ));
         }
-        let tokens =
-            ids.iter().zip(aligned.bytes).map(|(&id, bytes)| Token { id, bytes, origin: self.origin(id) });
-        Ok(Encoded { tokens: tokens.collect(), spans, warnings })
+        let unknown = |id: u32, bytes: &[u8]| {
+            self.pieces.is_unknown(id) && self.pieces.get(id).is_none_or(|piece| piece != bytes)
+        };
+        let tokens = ids.iter().zip(aligned.bytes).map(|(&id, bytes)| {
+            let origin = if unknown(id, &bytes) { TokenOrigin::Text } else { self.origin(id) };
+            Token { id, bytes, origin }
+        });
+        let tokens: Vec<Token> = tokens.collect();
+        let unknown = tokens.iter().filter(|token| unknown(token.id, &token.bytes)).count();
+        if unknown > 0 {
+            warnings.push(format!(
+                "The model's vocabulary has no piece for the text of {unknown} tokens: the model sees <unk>"
+            ));
+        }
+        Ok(Encoded { tokens, spans, warnings })
     }
 
     fn finish(&self, encoded: Encoded, writer: Writer, bos: BosChoice) -> Result<TokenSequence, PromptError> {
@@ -256,6 +293,7 @@ impl PromptTokenizer {
             return Err(PromptError::Encode("the model's vocabulary has no token for any of it".to_owned()));
         }
         warnings.extend(self.bos.place(&mut tokens, writer, bos)?);
+        warnings.extend(self.eos.place(&mut tokens, writer));
         Ok(TokenSequence { tokens, bos_id: self.bos_id(), warnings })
     }
 }

@@ -1,7 +1,12 @@
 //! Prompts to tokens: ids equal to Hugging Face `tokenizers`, labels that rejoin to the text, the
 //! right number of BOS, and chats rendered by the model's own template.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod damaged;
+mod ends;
+mod kinds;
+mod templates;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -113,7 +118,11 @@ fn assert_ids(tokenizer: &PromptTokenizer, name: &str) {
     for (text, ids) in strings.iter().zip(expected) {
         for (parse_specials, ids) in [(false, &ids[0]), (true, ids.last().unwrap())] {
             match tokenizer.encode_text(text, parse_specials, BosChoice::No) {
-                Ok(sequence) => assert_eq!(&sequence.ids(), ids, "{name} {parse_specials} {text:?}"),
+                Ok(sequence) => {
+                    let mut own = sequence.ids();
+                    own.truncate(own.len() - usize::from(tokenizer.adds_eos()));
+                    assert_eq!(&own, ids, "{name} {parse_specials} {text:?}");
+                }
                 Err(error) => assert!(ids.is_empty(), "{name} {text:?}: {error}"),
             }
         }
@@ -525,7 +534,7 @@ fn bad_prompts_say_what_is_wrong() {
         chatml(&[("tokenizer.chat_template", "\n{{ raise_exception('Only users may speak') }}".into())]);
     assert_eq!(
         say(refusing.encode_chat(&[message("x", "x")], BosChoice::Auto)),
-        "The chat template failed: Only users may speak (template line 2)"
+        "The chat template refuses this chat: Only users may speak (template line 2)"
     );
     // A broken template leaves plain prompts alone.
     let broken = chatml(&[("tokenizer.chat_template", "{% for %}".into())]);
@@ -562,13 +571,13 @@ fn bad_gguf_metadata_says_what_is_wrong() {
     let wrong = |why: &str| format!("The tokenizer is damaged or not supported: {why}: model.gguf");
     assert_eq!(
         message(&|m| m["tokenizer.ggml.pre"] = "unheard-of".into()),
-        wrong("pre-tokenizer unheard-of is not known (smollm, gpt2, llama-bpe, qwen2 and their kin are)")
+        wrong(
+            "pre-tokenizer unheard-of is not known (those of gpt-2, olmo, smollm, command-r, qwen2, qwen35, llama-bpe, dbrx, tekken, gpt-4o, falcon, bloom, viking, deepseek-llm, deepseek-coder, deepseek-v3, seed-coder, bailingmoe are)"
+        )
     );
     assert_eq!(
-        message(&|m| m["tokenizer.ggml.model"] = "llama".into()),
-        wrong(
-            "SentencePiece tokenizers (llama) in GGUF files are not supported yet, open the model's folder with tokenizer.json instead"
-        )
+        message(&|m| m["tokenizer.ggml.model"] = "bert".into()),
+        wrong("tokenizer kind bert is not supported (gpt2, llama, gemma4 and t5 are)")
     );
     assert_eq!(
         message(&|m| m["tokenizer.ggml.bos_token_id"] = 70_000.into()),
