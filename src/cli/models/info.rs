@@ -3,7 +3,7 @@
 use super::describe::{Fact, describe, object};
 use super::list::pretty;
 use super::stored::Stored;
-use crate::model::config::read_config;
+use crate::model::config::{ConfigReading, read_config};
 use crate::model::gguf::{GgufHeader, spec_of_gguf};
 use crate::model::source::{Glimpse, GlimpseContent, Locator, ModelChoice, ModelRef};
 use crate::model::spec::RopeScaling;
@@ -18,6 +18,8 @@ use std::path::Path;
 /// All that is known of a model without its weights.
 struct Known {
     spec: ModelSpec,
+    /// What the configuration says and is ignored, or leaves out and is assumed.
+    warnings: Vec<String>,
     tokenizer: Result<PromptTokenizer, String>,
     tokenizer_kind: String,
     stored: Stored,
@@ -61,8 +63,10 @@ fn of_folder(folder: &Path, stored: Stored) -> crate::Result<Known> {
     if !config.is_file() {
         return Err(ModelError::NoConfig { path: folder.to_owned() }.into());
     }
+    let ConfigReading { spec, warnings, .. } = read_config(&config)?;
     Ok(Known {
-        spec: read_config(&config)?,
+        spec,
+        warnings,
         tokenizer: PromptTokenizer::from_folder(folder).map_err(|error| error.to_string()),
         tokenizer_kind: kind_in_folder(folder),
         stored,
@@ -73,7 +77,7 @@ fn of_gguf(header: &GgufHeader, path: &Path, stored: Stored) -> crate::Result<Kn
     let mut spec = spec_of_gguf(header, path)?;
     if header.tensors.iter().any(|tensor| tensor.name == "rope_freqs.weight") {
         // The divisors themselves are among the weights.
-        spec.rope.scaling = RopeScaling::PerFrequency { divisors: Vec::new() };
+        spec.ropes[0].scaling = RopeScaling::PerFrequency { divisors: Vec::new() };
     }
     let model = header.str("tokenizer.ggml.model").unwrap_or("none");
     let pre = header.str("tokenizer.ggml.pre").map(|pre| format!(", rule {pre}")).unwrap_or_default();
@@ -86,6 +90,7 @@ fn of_gguf(header: &GgufHeader, path: &Path, stored: Stored) -> crate::Result<Kn
     };
     Ok(Known {
         spec,
+        warnings: Vec::new(),
         tokenizer: PromptTokenizer::from_gguf(header, path).map_err(|error| error.to_string()),
         tokenizer_kind: format!("{kind}{pre}"),
         stored,
@@ -151,9 +156,12 @@ fn tokenizer_facts(known: &Known) -> Vec<Fact> {
 
 /// What was assumed, and what does not fit.
 fn warnings(known: &Known) -> Vec<String> {
-    let Ok(tokenizer) = &known.tokenizer else { return Vec::new() };
-    let mismatch = tokenizer.check_vocabulary(known.spec.vocab).err().map(|error| error.to_string());
-    tokenizer.assumptions().iter().cloned().chain(mismatch).collect()
+    let mut warnings = known.warnings.clone();
+    if let Ok(tokenizer) = &known.tokenizer {
+        warnings.extend(tokenizer.assumptions().iter().cloned());
+        warnings.extend(tokenizer.check_vocabulary(known.spec.vocab).err().map(|error| error.to_string()));
+    }
+    warnings
 }
 
 fn in_json(glimpse: &Glimpse, known: &Known) -> String {
