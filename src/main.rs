@@ -1,7 +1,7 @@
 //! Arguments to the window or to a headless command.
 
 use clap::Parser;
-use sinkscope::cli::{self, Arguments};
+use sinkscope::cli::{self, Arguments, Context};
 use sinkscope::model::source::ModelRef;
 use sinkscope::progress::CancelToken;
 use sinkscope::{Error, app};
@@ -11,9 +11,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let filter = tracing_subscriber::EnvFilter::from_default_env();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let context = arguments.context();
     let result = match arguments.command {
-        Some(command) => cli::run(command, arguments.offline, &CancelToken::new()),
-        None => open_window(&arguments.model, arguments.offline),
+        Some(command) => cli::run(command, context, &CancelToken::new()),
+        None => open_window(&arguments.model, context),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -25,8 +26,8 @@ fn main() -> ExitCode {
 }
 
 /// Opens the window; where that is impossible, says why and does the same job headless.
-fn open_window(model: &str, offline: bool) -> sinkscope::Result<()> {
-    let options = app::RunOptions::new(ModelRef::parse(model), offline);
+fn open_window(model: &str, context: Context) -> sinkscope::Result<()> {
+    let options = app::RunOptions::new(ModelRef::parse(model), context.offline, context.load);
     match app::run(&options) {
         Ok(()) => Ok(()),
         Err(why) => {
@@ -34,7 +35,7 @@ fn open_window(model: &str, offline: bool) -> sinkscope::Result<()> {
             eprintln!(
                 "Running the same job headless. The commands are: sinkscope analyze, render, models, bench"
             );
-            cli::run_headless_default(model, offline, &CancelToken::new())
+            cli::run_headless_default(model, context, &CancelToken::new())
         }
     }
 }

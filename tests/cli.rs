@@ -141,7 +141,7 @@ fn bad_models_are_refused_by_name() {
         (path("empty"), "The folder has no config.json, so it is no model"),
         (
             copy("mamba", &with_config("\"llama\"", "\"mamba\"")),
-            "Architecture \"mamba\" is not supported yet (known: llama)",
+            "Architecture \"mamba\" is not supported yet (known: llama, mistral",
         ),
         (
             copy("wide", &with_config("\"intermediate_size\": 48", "\"intermediate_size\": 50")),

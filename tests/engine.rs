@@ -5,13 +5,14 @@ mod common;
 use common::{fixture, smollm2_path};
 use sinkscope::Error;
 use sinkscope::engine::{Engine, Event, Job, JobId, PromptInput};
+use sinkscope::model::LoadOptions;
 use sinkscope::model::source::{Locator, ModelRef};
 use sinkscope::model::tokenizer::BosChoice;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 fn open(path: PathBuf) -> Job {
-    Job::Open { model: ModelRef::Path(path), offline: true }
+    Job::Open { model: ModelRef::Path(path), offline: true, options: LoadOptions::default() }
 }
 
 fn analyze(text: &str) -> Job {
@@ -74,7 +75,11 @@ fn a_panic_is_an_error_and_the_next_job_runs() {
         |offline| if offline { Locator::from_environment(true) } else { panic!("a planted panic") },
         || {},
     );
-    let id = engine.submit(Job::Open { model: ModelRef::Default, offline: false });
+    let id = engine.submit(Job::Open {
+        model: ModelRef::Default,
+        offline: false,
+        options: LoadOptions::default(),
+    });
     let events = events_until(&engine, ends(id));
     let Some((_, Event::Failed(error @ Error::Panic(_)))) = events.last() else { panic!("{events:?}") };
     assert!(error.to_string().contains("a planted panic"));

@@ -13,6 +13,7 @@ use sinkscope::eviction::{
 use sinkscope::model::LoadedModel;
 use sinkscope::model::config::{ConfigReading, read_config};
 use sinkscope::model::decoder::Decoder;
+use sinkscope::model::placement::Placement;
 use sinkscope::model::weights::{FamilyWeights, SafetensorsWeights};
 use sinkscope::progress::{CancelToken, Silent};
 use std::collections::BTreeSet;
@@ -97,8 +98,8 @@ fn in_double(family: &str) -> Decoder {
     let folder = fixture(&format!("tiny/{family}"));
     let ConfigReading { spec, layout, .. } = read_config(&folder.join("config.json")).expect("a spec");
     let weights = FamilyWeights::new(SafetensorsWeights::open(&folder).expect("weights"), layout, &spec);
-    let cpu = Device::Cpu;
-    Decoder::load(&spec, &weights, DType::F64, &cpu, &Silent, &CancelToken::new()).expect("it loads")
+    let placement = Placement::exact(DType::F64);
+    Decoder::load(&spec, &weights, &placement, &Silent, &CancelToken::new()).expect("it loads")
 }
 
 fn tiny_in_f64() -> Decoder {

@@ -8,6 +8,7 @@ use super::prompt::{PromptKind, Sample};
 use super::view::{HeadId, LayerChoice, StripColour, Tab};
 use crate::analysis::ProfileKind;
 use crate::engine::{Event, JobId};
+use crate::model::LoadOptions;
 use crate::model::source::ModelRef;
 use crate::model::tokenizer::BosChoice;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use std::path::PathBuf;
 /// A wish to change the state. Panels push these; [`super::AppState::handle`] alone carries them out.
 #[derive(Debug)]
 pub enum Command {
+    /// Keep weights so, and load the open model anew.
+    SetLoad(LoadOptions),
     /// Load a model; analyses the prompt when it is ready.
     OpenModel(ModelRef),
     /// Ask for a file or folder.

@@ -9,6 +9,7 @@ use super::toasts::Toast;
 use super::view::{LayerChoice, has_local_layers};
 use crate::Error;
 use crate::engine::{Event, Job, JobId};
+use crate::model::LoadOptions;
 use crate::model::source::ModelRef;
 use std::path::PathBuf;
 
@@ -99,6 +100,7 @@ impl AppState {
                 }
             }
             Command::Engine(job, event) => self.engine_said(job, event),
+            Command::SetLoad(load) => self.set_load(load),
             Command::Partners(partners) => self.partners = Some(partners),
             Command::MemoryNow(bytes) => self.memory_now_bytes = Some(bytes),
             Command::Attention(command) => self.attention.handle(command),
@@ -111,8 +113,19 @@ impl AppState {
         self.notices.clear();
         self.model_failure = None;
         self.opened = Some(model.clone());
-        let id = self.engine.submit(Job::Open { model, offline: self.offline });
+        let id = self.engine.submit(Job::Open { model, offline: self.offline, options: self.load });
         self.job = Some(RunningJob::new(id, true));
+    }
+
+    /// Takes effect at once: the open model is loaded anew.
+    fn set_load(&mut self, load: LoadOptions) {
+        if self.load == load {
+            return;
+        }
+        self.load = load;
+        if let Some(model) = self.opened.clone() {
+            self.open_model(model);
+        }
     }
 
     fn run_prompt(&mut self) {

@@ -7,6 +7,7 @@ use super::settings::Settings;
 use super::state::{AppState, Services};
 use super::{App, Command};
 use crate::engine::Engine;
+use crate::model::LoadOptions;
 use crate::model::source::ModelRef;
 use eframe::Renderer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +21,8 @@ pub struct RunOptions {
     pub model: ModelRef,
     /// Whether the network is off limits.
     pub offline: bool,
+    /// Where and how weights are kept.
+    pub load: LoadOptions,
     /// The prompt in the editor; the sample chat when `None`.
     pub prompt: Option<PromptDraft>,
     /// Starts the engine; it calls what it is given whenever it has something to say.
@@ -35,10 +38,10 @@ pub type StartEngine = Box<dyn Fn(Wake) -> Box<dyn EngineHandle>>;
 impl RunOptions {
     /// A window on this model with the real engine and the sample prompt.
     #[must_use]
-    pub fn new(model: ModelRef, offline: bool) -> Self {
+    pub fn new(model: ModelRef, offline: bool, load: LoadOptions) -> Self {
         let engine =
             |wake: Box<dyn Fn() + Send + Sync>| -> Box<dyn EngineHandle> { Box::new(Engine::start(wake)) };
-        Self { model, offline, prompt: None, engine: Box::new(engine) }
+        Self { model, offline, load, prompt: None, engine: Box::new(engine) }
     }
 }
 
@@ -165,6 +168,7 @@ fn create(options: &RunOptions, creation: &eframe::CreationContext<'_>) -> App {
         wake: Box::new(wake()),
     };
     let mut state = AppState::new(services, settings, options.offline);
+    state.load = options.load;
     if let Some(prompt) = &options.prompt {
         state.prompt = prompt.clone();
     }

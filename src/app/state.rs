@@ -15,9 +15,9 @@ use super::settings::Settings;
 use super::toasts::Toast;
 use super::view::ViewOptions;
 use crate::engine::MemoryPlan;
-use crate::model::ModelInfo;
 use crate::model::source::ModelRef;
 use crate::model::tokenizer::TokenSequence;
+use crate::model::{LoadOptions, ModelInfo};
 use std::sync::Arc;
 
 /// Everything the window knows. Only [`AppState::handle`] changes it.
@@ -46,6 +46,8 @@ pub struct AppState {
     pub attention: AttentionState,
     /// The eviction view.
     pub eviction: EvictionState,
+    /// Where and how the weights of the next model are kept.
+    pub load: LoadOptions,
     /// What is remembered between runs.
     pub settings: Settings,
     /// The dialog that opens a model from the Hub.
@@ -94,6 +96,7 @@ impl AppState {
             partners: None,
             attention: AttentionState::default(),
             eviction: EvictionState::default(),
+            load: LoadOptions::default(),
             settings,
             hub: HubPicker::default(),
             path_field: None,

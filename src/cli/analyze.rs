@@ -1,8 +1,8 @@
 //! `sinkscope analyze`: run a prompt, report its sinks, write the numbers.
 
-use super::TerminalReporter;
 use super::arguments::{BosArg, DetectorArgs, RunArgs, parse_heads};
 use super::output::{Report, print_summary};
+use super::{Context, TerminalReporter};
 use crate::analysis::Analysis;
 use crate::capture::{Capture, PrefillOptions, Prefilled};
 use crate::engine::PromptInput;
@@ -49,20 +49,20 @@ pub(super) struct Finished {
 /// Opens the model, runs the prompt, analyses it.
 pub(super) fn run_prompt(
     run: &RunArgs,
-    offline: bool,
+    context: Context,
     detector: &DetectorArgs,
     options: PrefillOptions,
     reporter: &TerminalReporter,
     cancel: &CancelToken,
 ) -> Result<Finished> {
     let prompt = run.prompt.read(run.parse_specials)?;
-    run_prompt_input(&run.model, offline, &prompt, run.bos, detector, options, reporter, cancel)
+    run_prompt_input(&run.model, context, &prompt, run.bos, detector, options, reporter, cancel)
 }
 
 /// The same with a prompt that is read already.
 pub(super) fn run_prompt_input(
     model: &str,
-    offline: bool,
+    context: Context,
     prompt: &PromptInput,
     bos: BosArg,
     detector: &DetectorArgs,
@@ -70,8 +70,8 @@ pub(super) fn run_prompt_input(
     reporter: &TerminalReporter,
     cancel: &CancelToken,
 ) -> Result<Finished> {
-    let locator = Locator::from_environment(offline);
-    let model = open_model(&locator, &ModelRef::parse(model), reporter, cancel)?;
+    let locator = Locator::from_environment(context.offline);
+    let model = open_model(&locator, &ModelRef::parse(model), context.load, reporter, cancel)?;
     let detector = detector.options(&model.info.spec)?;
     let tokens = Arc::new(tokenize(&model.tokenizer, &model.info.spec, prompt, bos.into())?);
     for warning in &tokens.warnings {
@@ -86,10 +86,10 @@ pub(super) fn run_prompt_input(
     Ok(Finished { model, prefilled, analysis, analysis_ms })
 }
 
-pub(super) fn run(args: &AnalyzeArgs, offline: bool, cancel: &CancelToken) -> Result<()> {
+pub(super) fn run(args: &AnalyzeArgs, context: Context, cancel: &CancelToken) -> Result<()> {
     let reporter = TerminalReporter::default();
     let options = PrefillOptions { keep_logits: args.logits.is_some() };
-    let finished = run_prompt(&args.run, offline, &args.detector, options, &reporter, cancel)?;
+    let finished = run_prompt(&args.run, context, &args.detector, options, &reporter, cancel)?;
     let capture = &finished.prefilled.capture;
     if let Some(path) = &args.json {
         write_json(path, &Report::new(capture, &finished.analysis, finished.analysis_ms))?;

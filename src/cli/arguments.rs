@@ -4,8 +4,9 @@ use super::bench::BenchArgs;
 use super::models::ModelsArgs;
 use crate::analysis::{AnalysisOptions, DEFAULT_THRESHOLD, ProfileKind, Selection};
 use crate::engine::PromptInput;
-use crate::model::ModelSpec;
+use crate::model::placement::{DeviceChoice, Precision};
 use crate::model::tokenizer::BosChoice;
+use crate::model::{LoadOptions, ModelSpec};
 use crate::{Error, Result};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -26,6 +27,21 @@ pub struct Arguments {
     /// Never use the network.
     #[arg(long, global = true)]
     pub offline: bool,
+    /// How weights are kept in memory; without it f32 where that fits, else a narrower one.
+    #[arg(long, global = true, value_enum, value_name = "PRECISION")]
+    pub dtype: Option<Precision>,
+    /// What to compute on: `auto`, `cpu`, `cuda:0` or `metal`.
+    #[arg(long, global = true, default_value = "auto", value_name = "DEVICE")]
+    pub device: DeviceChoice,
+}
+
+impl Arguments {
+    /// What holds for every command.
+    #[must_use]
+    pub fn context(&self) -> super::Context {
+        let load = LoadOptions { precision: self.dtype, device: self.device };
+        super::Context { offline: self.offline, load }
+    }
 }
 
 /// The headless commands.

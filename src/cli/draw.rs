@@ -1,12 +1,12 @@
 //! `sinkscope render`, and the main job on a machine without a display.
 
-use super::TerminalReporter;
 use super::analyze::{Finished, run_prompt, run_prompt_input};
 use super::arguments::{BosArg, DetectorArgs, ProfileArg, RunArgs};
 use super::cases::CaseArgs;
 use super::evict::simulate_cases;
 use super::output::{Report, print_summary};
 use super::render::{self, RenderArgs, ViewName};
+use super::{Context, TerminalReporter};
 use crate::analysis::DEFAULT_THRESHOLD;
 use crate::capture::PrefillOptions;
 use crate::engine::PromptInput;
@@ -33,7 +33,7 @@ pub struct DrawArgs {
     pub cases: CaseArgs,
 }
 
-pub(super) fn run(args: &DrawArgs, offline: bool, cancel: &CancelToken) -> Result<()> {
+pub(super) fn run(args: &DrawArgs, context: Context, cancel: &CancelToken) -> Result<()> {
     // A wrong file name should not cost a model load.
     args.render.check()?;
     let cases = args.cases.read()?;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &DrawArgs, offline: bool, cancel: &CancelToken) -> Resul
     }
     let reporter = TerminalReporter::default();
     let finished =
-        run_prompt(&args.run, offline, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
+        run_prompt(&args.run, context, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
     let capture = &finished.prefilled.capture;
     let notices = if wants_cases {
         let runs = simulate_cases(&finished, &args.cases, &cases, &reporter, cancel)?;
@@ -67,14 +67,14 @@ fn sample_chat() -> Vec<ChatMessage> {
 ///
 /// # Errors
 /// The model can't be had or run, or the folder can't be written.
-pub fn run_headless_default(model: &str, offline: bool, cancel: &CancelToken) -> Result<()> {
+pub fn run_headless_default(model: &str, context: Context, cancel: &CancelToken) -> Result<()> {
     let reporter = TerminalReporter::default();
     let prompt = PromptInput::Chat(sample_chat());
     let detector =
         DetectorArgs { profile: ProfileArg::FarLift, layers: "all".to_owned(), threshold: DEFAULT_THRESHOLD };
     let options = PrefillOptions::default();
     let finished =
-        run_prompt_input(model, offline, &prompt, BosArg::Auto, &detector, options, &reporter, cancel)?;
+        run_prompt_input(model, context, &prompt, BosArg::Auto, &detector, options, &reporter, cancel)?;
     let folder = Path::new(HEADLESS_FOLDER);
     std::fs::create_dir_all(folder)
         .map_err(|error| ExportError::Write { why: error.to_string(), path: folder.to_owned() })?;

@@ -1,9 +1,9 @@
 //! `sinkscope evict`: perplexity under simulated KV caches.
 
-use super::TerminalReporter;
 use super::analyze::{Finished, run_prompt};
 use super::arguments::{DetectorArgs, RunArgs};
 use super::cases::CaseArgs;
+use super::{Context, TerminalReporter};
 use crate::Result;
 use crate::capture::PrefillOptions;
 use crate::engine::jobs;
@@ -56,11 +56,11 @@ struct Report {
     cases: Vec<CaseReport>,
 }
 
-pub(super) fn run(args: &EvictArgs, offline: bool, cancel: &CancelToken) -> Result<()> {
+pub(super) fn run(args: &EvictArgs, context: Context, cancel: &CancelToken) -> Result<()> {
     let cases = args.cases.read()?;
     let reporter = TerminalReporter::default();
     let finished =
-        run_prompt(&args.run, offline, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
+        run_prompt(&args.run, context, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
     let runs = simulate_cases(&finished, &args.cases, &cases, &reporter, cancel)?;
     let full: Vec<f64> = finished.prefilled.capture.nll_nats.iter().map(|&nll| f64::from(nll)).collect();
     let reports = runs.into_iter().map(|run| report_of(run, &full)).collect();

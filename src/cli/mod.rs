@@ -16,21 +16,31 @@ pub use draw::run_headless_default;
 pub use reporter::TerminalReporter;
 
 use crate::Result;
+use crate::model::LoadOptions;
 use crate::model::source::Locator;
 use crate::progress::CancelToken;
+
+/// What holds for every command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Context {
+    /// Whether the network is off limits.
+    pub offline: bool,
+    /// Where and how weights are kept.
+    pub load: LoadOptions,
+}
 
 /// Runs a headless command.
 ///
 /// # Errors
 /// Whatever the command failed with; its one line is for the terminal.
-pub fn run(command: Command, offline: bool, cancel: &CancelToken) -> Result<()> {
+pub fn run(command: Command, context: Context, cancel: &CancelToken) -> Result<()> {
     match command {
-        Command::Analyze(args) => analyze::run(&args, offline, cancel),
-        Command::Evict(args) => evict::run(&args, offline, cancel),
-        Command::Render(args) => draw::run(&args, offline, cancel),
+        Command::Analyze(args) => analyze::run(&args, context, cancel),
+        Command::Evict(args) => evict::run(&args, context, cancel),
+        Command::Render(args) => draw::run(&args, context, cancel),
         Command::Models(args) => {
             let reporter = TerminalReporter::default();
-            let locator = Locator::from_environment(offline);
+            let locator = Locator::from_environment(context.offline);
             let result = models::run(&args, &locator, &reporter, cancel, &mut std::io::stdout());
             reporter.finish();
             result

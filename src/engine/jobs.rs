@@ -6,7 +6,7 @@ use crate::capture::{Capture, PrefillOptions, Prefilled, format_bytes, plan_memo
 use crate::eviction::{EvictionCase, EvictionRun, Prefix, SimulationPoint, simulate};
 use crate::model::source::{Locator, ModelRef};
 use crate::model::tokenizer::{BosChoice, PromptTokenizer, TokenSequence};
-use crate::model::{LoadedModel, ModelError, ModelSpec, load_model};
+use crate::model::{LoadOptions, LoadedModel, ModelError, ModelSpec, load_model};
 use crate::progress::{CancelToken, Reporter};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -18,11 +18,12 @@ use std::sync::Arc;
 pub fn open_model(
     locator: &Locator,
     model: &ModelRef,
+    options: LoadOptions,
     reporter: &dyn Reporter,
     cancel: &CancelToken,
 ) -> Result<LoadedModel> {
     let located = locator.locate(model, reporter, cancel)?;
-    load_model(&located, reporter, cancel)
+    load_model(&located, options, reporter, cancel)
 }
 
 /// Turns a prompt into tokens that the model can run.

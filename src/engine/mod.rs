@@ -14,10 +14,10 @@ use crate::Error;
 use crate::analysis::AnalysisOptions;
 use crate::capture::Capture;
 use crate::eviction::{EvictionCase, EvictionRun, SimulationPoint};
-use crate::model::ModelInfo;
 use crate::model::chat::ChatMessage;
 use crate::model::source::{ModelRef, RepoListing};
 use crate::model::tokenizer::{BosChoice, TokenSequence};
+use crate::model::{LoadOptions, ModelInfo};
 use crate::progress::Progress;
 use std::sync::Arc;
 
@@ -50,6 +50,8 @@ pub enum Job {
         model: ModelRef,
         /// Whether the network is off limits.
         offline: bool,
+        /// Where and how its weights are kept.
+        options: LoadOptions,
     },
     /// List the models of a repository of the Hub. Needs no model: it runs beside the other jobs, and
     /// only another one of its kind cancels it.

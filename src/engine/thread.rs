@@ -183,8 +183,8 @@ impl Worker {
         cancel: &CancelToken,
     ) -> Result<()> {
         match job {
-            Job::Open { model, offline } => {
-                let opened = open_model(&locator(offline), &model, reporter, cancel)?;
+            Job::Open { model, offline, options } => {
+                let opened = open_model(&locator(offline), &model, options, reporter, cancel)?;
                 reporter.send(Event::ModelReady(Arc::clone(&opened.info)));
                 self.model = Some(opened);
             }

@@ -74,8 +74,13 @@ pub enum ModelError {
         path: PathBuf,
     },
     /// The weights would not fit.
-    #[error("The weights need {needed}, but only {available} of memory are available: {}", path.display())]
+    #[error(
+        "The weights need {needed} even as {precision}, but only {available} of memory are available: {}",
+        path.display()
+    )]
     OutOfMemory {
+        /// The precision that needs the least, or the one that was asked for.
+        precision: &'static str,
         /// What they need, with its unit.
         needed: String,
         /// What there is, with its unit.
@@ -111,9 +116,26 @@ pub enum ModelError {
     /// A capture of a model that is no longer open.
     #[error("This run belongs to a model that is no longer open: run the prompt again")]
     OtherModel,
+    /// The GPU's memory is full.
+    #[error(
+        "The device is out of memory: use a shorter prompt, a lower precision (--dtype), or the CPU (--device cpu)"
+    )]
+    DeviceMemory,
+    /// A precision that the file can't give.
+    #[error("The file has no quantised weights to keep as they are stored: choose f32, bf16 or f16: {}", path.display())]
+    NothingStored {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// A computation failed: out of memory, a device error.
     #[error("The model could not be run: {0}")]
-    Compute(#[from] candle_core::Error),
+    Compute(#[source] candle_core::Error),
+}
+
+impl From<candle_core::Error> for ModelError {
+    fn from(error: candle_core::Error) -> Self {
+        super::placement::device_error(error)
+    }
 }
 
 impl ModelError {

@@ -13,6 +13,8 @@ pub struct ModelInfo {
     pub parameters: u64,
     /// How the weights are kept in memory, for example `f32`.
     pub dtype: String,
+    /// Why they are kept so, one line.
+    pub dtype_reason: String,
     /// What the file keeps them as, for example `Q4_1` or `BF16`.
     pub stored_as: String,
     /// Where they are computed on, for example `cpu`.

@@ -3,15 +3,19 @@
 use super::config::{ConfigReading, read_config};
 use super::decoder::Decoder;
 use super::gguf::spec_of_gguf;
+use super::placement::{
+    Placement, Precision, PrecisionError, PrecisionPlan, available_device_bytes, device_name, open_device,
+    plan_precision,
+};
 use super::source::LocatedModel;
-use super::spec::RopeScaling;
+use super::spec::{RopeScaling, inventory};
 use super::tokenizer::PromptTokenizer;
 use super::weights::{FamilyWeights, GgufWeights, SafetensorsWeights, WeightSource};
-use super::{ModelError, ModelInfo, ModelSpec};
+use super::{LoadOptions, ModelError, ModelInfo, ModelSpec};
 use crate::Result;
-use crate::capture::{available_memory_bytes, format_bytes};
 use crate::progress::{CancelToken, Progress, ProgressUnit, Reporter};
 use crate::raw::MappedFile;
+use crate::units::{format_bytes, format_bytes_needed};
 use candle_core::{DType, Device};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -29,12 +33,13 @@ pub struct LoadedModel {
     pub tokenizer: PromptTokenizer,
 }
 
-/// Loads a located model in f32 on the CPU.
+/// Loads a located model.
 ///
 /// # Errors
 /// A file is missing, damaged, of an unknown kind, or would not fit into memory; or the job is cancelled.
 pub fn load_model(
     located: &LocatedModel,
+    options: LoadOptions,
     reporter: &dyn Reporter,
     cancel: &CancelToken,
 ) -> Result<LoadedModel> {
@@ -43,9 +48,19 @@ pub fn load_model(
     let files = if path.is_dir() { open_folder(path)? } else { open_gguf(path)? };
     let Files { spec, warnings, source, tokenizer, first_file } = files;
     tokenizer.check_vocabulary(spec.vocab)?;
-    check_memory(&spec, path)?;
-    let device = Device::Cpu;
-    let decoder = Decoder::load(&spec, &*source, DType::F32, &device, reporter, cancel)?;
+    let (device, no_device) = open_device(options.device);
+    let plan = plan(&spec, &*source, &device, options.precision, path)?;
+    for notice in no_device.iter().chain([&format!(
+        "Weights as {} on {}, {}: {}",
+        plan.precision.name(),
+        device_name(&device),
+        format_bytes(plan.bytes),
+        plan.reason
+    )]) {
+        reporter.notice(notice);
+    }
+    let placement = Placement { compute: DType::F32, precision: plan.precision, device };
+    let decoder = Decoder::load(&spec, &*source, &placement, reporter, cancel)?;
     let sha256 = match &located.sha256 {
         Some(known) => known.clone(),
         None => hash_file(&first_file, reporter, cancel)?,
@@ -53,15 +68,16 @@ pub fn load_model(
     let info = ModelInfo {
         name: located.name.clone(),
         parameters: spec.parameters(),
-        dtype: decoder.dtype().as_str().to_owned(),
+        dtype: plan.precision.name().to_owned(),
+        dtype_reason: plan.reason,
         stored_as: source.stored_as(),
-        device: "cpu".to_owned(),
+        device: device_name(&placement.device),
         source: located.source.clone(),
         sha256,
         weight_bytes: decoder.weight_bytes(),
         has_chat_template: tokenizer.has_chat_template(),
         load_ms: start.elapsed().as_secs_f64() * 1e3,
-        warnings,
+        warnings: warnings.into_iter().chain(no_device).collect(),
         spec,
     };
     Ok(LoadedModel { info: Arc::new(info), decoder, tokenizer })
@@ -100,13 +116,26 @@ fn open_gguf(path: &Path) -> Result<Files> {
     Ok(Files { spec, warnings: Vec::new(), source, tokenizer, first_file: path.to_owned() })
 }
 
-fn check_memory(spec: &ModelSpec, path: &Path) -> std::result::Result<(), ModelError> {
-    let (needed, available) = (spec.parameters() * 4, available_memory_bytes());
-    if needed > available {
-        let (needed, available) = (format_bytes(needed), format_bytes(available));
-        return Err(ModelError::OutOfMemory { needed, available, path: path.to_owned() });
-    }
-    Ok(())
+/// The precision that the weights are kept in.
+fn plan(
+    spec: &ModelSpec,
+    source: &dyn WeightSource,
+    device: &Device,
+    wanted: Option<Precision>,
+    path: &Path,
+) -> Result<PrecisionPlan, ModelError> {
+    let half = if source.stored_as() == "BF16" { Precision::Bf16 } else { Precision::F16 };
+    let stored = source.quantised_bytes(&inventory(spec));
+    let available = available_device_bytes(device);
+    plan_precision(spec, half, stored, available, wanted).map_err(|error| match error {
+        PrecisionError::NothingStored => ModelError::NothingStored { path: path.to_owned() },
+        PrecisionError::TooLarge { precision, needed, available } => ModelError::OutOfMemory {
+            precision: precision.name(),
+            needed: format_bytes_needed(needed),
+            available: format_bytes(available),
+            path: path.to_owned(),
+        },
+    })
 }
 
 /// sha256 of a file, hex.

@@ -16,7 +16,10 @@ use sinkscope::progress::{Cancelled, Progress, ProgressUnit};
 fn the_sample_chat_runs_as_soon_as_the_model_is_there() {
     let mut stage = opening(egui::Theme::Dark);
     stage.settle();
-    assert!(matches!(stage.engine.last_job(), Some(Job::Open { model: ModelRef::Default, offline: true })));
+    assert!(matches!(
+        stage.engine.last_job(),
+        Some(Job::Open { model: ModelRef::Default, offline: true, .. })
+    ));
     stage.engine.say(Event::ModelReady(support::model(2, 2, 8)));
     stage.settle();
     let Some(Job::Analyze { prompt: PromptInput::Chat(turns), .. }) = stage.engine.last_job() else {

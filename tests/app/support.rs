@@ -113,6 +113,7 @@ pub(crate) fn model(layers: usize, heads: usize, head_dim: usize) -> Arc<ModelIn
         parameters: spec.parameters(),
         spec,
         dtype: "f32".into(),
+        dtype_reason: String::new(),
         stored_as: "Q4_1".into(),
         device: "cpu".into(),
         source: "path:synthetic.gguf".into(),

@@ -4,7 +4,7 @@
 use sinkscope::capture::{Capture, PrefillOptions, Prefilled, prefill};
 use sinkscope::model::source::{LocatedModel, Locator, ModelRef};
 use sinkscope::model::tokenizer::TokenSequence;
-use sinkscope::model::{LoadedModel, load_model};
+use sinkscope::model::{LoadOptions, LoadedModel, load_model};
 use sinkscope::progress::{CancelToken, Silent};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -46,7 +46,7 @@ pub fn try_tiny(family: &str) -> sinkscope::Result<LoadedModel> {
     }
     link(fixture("tiny/llama/tokenizer.json"));
     let located = located(folder.path().to_owned());
-    load_model(&located, &Silent, &CancelToken::new())
+    load_model(&located, LoadOptions::default(), &Silent, &CancelToken::new())
 }
 
 /// Where the GGUF of [`smollm2`] lies.
@@ -64,7 +64,8 @@ fn smollm2_located() -> LocatedModel {
 pub fn smollm2() -> &'static LoadedModel {
     static MODEL: OnceLock<LoadedModel> = OnceLock::new();
     MODEL.get_or_init(|| {
-        load_model(&smollm2_located(), &Silent, &CancelToken::new()).expect("the model loads")
+        load_model(&smollm2_located(), LoadOptions::default(), &Silent, &CancelToken::new())
+            .expect("the model loads")
     })
 }
 

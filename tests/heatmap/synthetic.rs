@@ -36,6 +36,7 @@ pub(crate) fn capture(layers: usize, heads: usize, n: usize, seed: u64) -> Captu
             parameters: spec.parameters(),
             spec,
             dtype: "f32".to_owned(),
+            dtype_reason: String::new(),
             stored_as: "F32".to_owned(),
             device: "cpu".to_owned(),
             source: "synthetic".to_owned(),

@@ -88,6 +88,7 @@ fn model(n: usize, layers: usize, heads: usize) -> ModelInfo {
         parameters: spec.parameters(),
         spec,
         dtype: "f32".to_owned(),
+        dtype_reason: String::new(),
         stored_as: "F32".to_owned(),
         device: "cpu".to_owned(),
         source: "path:toy".to_owned(),

@@ -5,8 +5,9 @@ use crate::app::format;
 use crate::app::hub::HubCommand;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
-use crate::model::ModelInfo;
-use crate::widgets::controls::{self, fact, section};
+use crate::model::placement::{DeviceChoice, Precision};
+use crate::model::{LoadOptions, ModelInfo};
+use crate::widgets::controls::{self, Sign, fact, section, sign};
 use egui::{RichText, TextEdit, Ui};
 
 /// Draws the card.
@@ -18,6 +19,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
             ui.label(RichText::new("None loaded").color(Palette::of(ui).weak));
         }
     }
+    placement(ui, state.load, commands);
     search_steps(ui, state);
     hub_field(ui, state, commands);
     recents(ui, state, commands);
@@ -43,8 +45,19 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
         ui,
         "Weights",
         &format!("{} from {}", model.dtype, model.stored_as),
-        &format!("{} in memory", format::bytes(model.weight_bytes)),
+        &format!(
+            "{} in memory on {}: {}",
+            format::bytes(model.weight_bytes),
+            model.device,
+            model.dtype_reason
+        ),
     );
+    for warning in &model.warnings {
+        ui.horizontal(|ui| {
+            sign(ui, Sign::Warning, Palette::of(ui).warn);
+            ui.label(RichText::new(format::shorten(warning, 34)).size(11.0)).on_hover_text(warning);
+        });
+    }
     fact(
         ui,
         "Context",
@@ -62,6 +75,49 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
         commands.push(Command::Copy(format!("{} sha256:{}", model.source, model.sha256)));
     }
     fact(ui, "sha256", &format!("{short_hash}…"), &format!("{}\nClick the source to copy it", model.sha256));
+}
+
+/// Where and how weights are kept; a change loads the model anew.
+fn placement(ui: &mut Ui, load: LoadOptions, commands: &mut Vec<Command>) {
+    let mut chosen = load;
+    ui.horizontal(|ui| {
+        let name = |precision: Option<Precision>| precision.map_or("auto", Precision::name);
+        let precisions = [
+            None,
+            Some(Precision::F32),
+            Some(Precision::Bf16),
+            Some(Precision::F16),
+            Some(Precision::Stored),
+        ];
+        let response = egui::ComboBox::from_id_salt("precision")
+            .selected_text(format!("keep as {}", name(load.precision)))
+            .width(104.0)
+            .show_ui(ui, |ui| {
+                for precision in precisions {
+                    ui.selectable_value(&mut chosen.precision, precision, name(precision));
+                }
+            });
+        controls::name(&response.response, "Precision of weights");
+        response.response.on_hover_text(
+            "How weights are kept: auto takes f32 where that fits, else 16 bits, else the file's own blocks. \
+             All is computed in f32. A change loads the model anew",
+        );
+        let response = egui::ComboBox::from_id_salt("device")
+            .selected_text(format!("on {}", load.device))
+            .width(72.0)
+            .show_ui(ui, |ui| {
+                for device in DeviceChoice::offered() {
+                    ui.selectable_value(&mut chosen.device, device, device.to_string());
+                }
+            });
+        controls::name(&response.response, "Device");
+        response
+            .response
+            .on_hover_text("What computes: auto takes a GPU where this build and the machine have one");
+    });
+    if chosen != load {
+        commands.push(Command::SetLoad(chosen));
+    }
 }
 
 /// A source in the width of the card: the repository with the beginning of its commit, else the end of a path.

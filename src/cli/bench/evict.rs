@@ -72,7 +72,13 @@ pub(super) fn run(args: &EvictBenchArgs, cancel: &CancelToken) -> Result<()> {
     }
     let reporter = TerminalReporter::default();
     let locator = Locator::from_environment(false);
-    let model = jobs::open_model(&locator, &ModelRef::parse(&args.model), &reporter, cancel)?;
+    let model = jobs::open_model(
+        &locator,
+        &ModelRef::parse(&args.model),
+        crate::model::LoadOptions::default(),
+        &reporter,
+        cancel,
+    )?;
     reporter.finish();
     let ids = made_up_ids(args.length, model.info.spec.vocab);
     let tokens = Arc::new(model.tokenizer.sequence_of_ids(&ids, model.info.spec.vocab)?);

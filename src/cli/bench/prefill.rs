@@ -71,7 +71,7 @@ pub(super) fn run(args: &PrefillArgs, cancel: &CancelToken) -> Result<()> {
     let reporter = TerminalReporter::default();
     let locator = Locator::from_environment(false);
     let located = locator.locate(&ModelRef::parse(&args.model), &reporter, cancel)?;
-    let model = crate::model::load_model(&located, &reporter, cancel)?;
+    let model = crate::model::load_model(&located, crate::model::LoadOptions::default(), &reporter, cancel)?;
     let candle = candle_llama(&model.info.spec, &model.decoder)?;
     reporter.finish();
     let before = matrix_product_gflops()?;

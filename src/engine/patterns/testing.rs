@@ -31,6 +31,7 @@ pub(super) fn capture(id: u64, n: usize) -> Arc<Capture> {
         parameters: spec.parameters(),
         spec,
         dtype: "f32".to_owned(),
+        dtype_reason: String::new(),
         stored_as: "F32".to_owned(),
         device: "cpu".to_owned(),
         source: "test".to_owned(),

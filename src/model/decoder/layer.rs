@@ -67,20 +67,26 @@ impl Layer {
     /// The weights of a llama's layer, unstacked, by Hugging Face's names within the layer.
     pub(super) fn named_weights(&self, spec: &ModelSpec) -> Result<Vec<(&'static str, Tensor)>> {
         let (q, kv, mlp) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim, spec.mlp_hidden);
+        // A quantised layer has no weights to compare.
+        let (Some(qkv), Some(output)) = (self.qkv.weight(), self.output.weight()) else {
+            return Ok(Vec::new());
+        };
         let mut named = vec![
-            ("self_attn.q_proj", self.qkv.weight.narrow(0, 0, q)?),
-            ("self_attn.k_proj", self.qkv.weight.narrow(0, q, kv)?),
-            ("self_attn.v_proj", self.qkv.weight.narrow(0, q + kv, kv)?),
-            ("self_attn.o_proj", self.output.weight.clone()),
+            ("self_attn.q_proj", qkv.narrow(0, 0, q)?),
+            ("self_attn.k_proj", qkv.narrow(0, q, kv)?),
+            ("self_attn.v_proj", qkv.narrow(0, q + kv, kv)?),
+            ("self_attn.o_proj", output.clone()),
         ];
         let norms = [("input_layernorm", &self.attention_norm), ("post_attention_layernorm", &self.mlp_norm)];
         named.extend(
             norms.into_iter().filter_map(|(name, norm)| Some((name, norm.as_ref()?.weight()?.clone()))),
         );
-        if let Mlp::Dense(dense) = &self.mlp {
-            named.push(("mlp.gate_proj", dense.up.weight.narrow(0, 0, mlp)?));
-            named.push(("mlp.up_proj", dense.up.weight.narrow(0, mlp, mlp)?));
-            named.push(("mlp.down_proj", dense.down.weight.clone()));
+        if let Mlp::Dense(dense) = &self.mlp
+            && let (Some(up), Some(down)) = (dense.up.weight(), dense.down.weight())
+        {
+            named.push(("mlp.gate_proj", up.narrow(0, 0, mlp)?));
+            named.push(("mlp.up_proj", up.narrow(0, mlp, mlp)?));
+            named.push(("mlp.down_proj", down.clone()));
         }
         Ok(named)
     }
@@ -90,15 +96,15 @@ impl Layer {
         &self.score
     }
 
-    pub(super) fn elements(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let norms =
             [&self.attention_norm, &self.attention_output_norm, &self.mlp_norm, &self.mlp_output_norm];
         let qk = self.qk_norms.iter().flat_map(|(q, k)| [q, k]);
-        norms.into_iter().flatten().chain(qk).map(Norm::elements).sum::<usize>()
-            + self.qkv.elements()
-            + self.output.elements()
-            + self.score.sink_logits.as_ref().map_or(0, |sinks| sinks.len())
-            + self.mlp.elements()
+        norms.into_iter().flatten().chain(qk).map(Norm::bytes).sum::<usize>()
+            + self.qkv.bytes()
+            + self.output.bytes()
+            + self.score.sink_logits.as_ref().map_or(0, |sinks| 4 * sinks.len())
+            + self.mlp.bytes()
     }
 
     /// Rotated q, k and v of some rows of the residual stream.

@@ -61,12 +61,12 @@ impl Mlp {
         }
     }
 
-    pub(super) fn elements(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::Dense(mlp) => mlp.up.elements() + mlp.down.elements(),
+            Self::Dense(mlp) => mlp.up.bytes() + mlp.down.bytes(),
             Self::Experts(experts) => {
-                let all = experts.up.iter().chain(&experts.down).map(Linear::elements);
-                experts.router.elements() + all.sum::<usize>()
+                let all = experts.up.iter().chain(&experts.down).map(Linear::bytes);
+                experts.router.bytes() + all.sum::<usize>()
             }
         }
     }

@@ -9,6 +9,7 @@ mod rotary;
 
 pub use rotary::{RotaryTable, RotaryTables};
 
+use super::placement::{Placement, Precision};
 use super::spec::{Inventory, inventory};
 use super::weights::WeightSource;
 use super::{ModelError, ModelSpec};
@@ -18,7 +19,7 @@ use crate::{Error, Result};
 use candle_core::{DType, Device, Tensor};
 use layer::Layer;
 pub use layer::LayerOutput;
-use linear::Linear;
+use linear::{Linear, Weight};
 use norm::Norm;
 use rayon::prelude::*;
 
@@ -35,30 +36,30 @@ pub struct Decoder {
     layers: Vec<Layer>,
     final_norm: Option<Norm>,
     lm_head: Linear,
-    dtype: DType,
+    /// The type of activations.
+    compute: DType,
     device: Device,
 }
 
 impl Decoder {
-    /// Loads all weights. `dtype` is f32 for use and f64 for reference tests.
+    /// Loads all weights to where and how they are to be kept.
     ///
     /// # Errors
     /// A tensor is missing or wrong, or the job is cancelled.
     pub fn load(
         spec: &ModelSpec,
         source: &dyn WeightSource,
-        dtype: DType,
-        device: &Device,
+        placement: &Placement,
         reporter: &dyn Reporter,
         cancel: &CancelToken,
     ) -> Result<Self> {
         let inventory = inventory(spec);
-        let loader = Loader { source, inventory: &inventory, dtype, device };
+        let loader = Loader { source, inventory: &inventory, placement };
         let total = spec.layers as u64 + 2;
         let loaded = std::sync::atomic::AtomicU64::new(0);
         let step = || {
             let done = loaded.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            let stage = "Loading weights".to_owned();
+            let stage = format!("Loading weights as {}", placement.precision.name());
             reporter.progress(Progress { stage, done, total: Some(total), unit: ProgressUnit::Layers });
         };
         let embedding = loader.tensor("embedding.weight")?;
@@ -73,11 +74,10 @@ impl Decoder {
         let layers = layers.collect::<Result<Vec<_>>>()?;
         let norm =
             |name: &str, present: bool| present.then(|| Norm::load(&spec.norm, name, &loader)).transpose();
-        let lm_head = match loader.optional("lm_head.weight")? {
-            Some(weight) => weight,
-            None => embedding.clone(),
+        let lm_head = match spec.tied_embeddings {
+            true => Linear::dense(embedding.clone(), loader.optional("lm_head.bias")?),
+            false => loader.linear(&["lm_head"])?,
         };
-        let lm_head = Linear { weight: lm_head, bias: loader.optional("lm_head.bias")? };
         let projections = (spec.embedding_width != spec.hidden).then(|| {
             Ok::<_, ModelError>((loader.linear(&["project_in"])?, loader.linear(&["project_out"])?))
         });
@@ -90,8 +90,8 @@ impl Decoder {
             embedding,
             layers,
             lm_head,
-            dtype,
-            device: device.clone(),
+            compute: placement.compute,
+            device: placement.device.clone(),
         };
         step();
         Ok(decoder)
@@ -103,10 +103,10 @@ impl Decoder {
         &self.spec
     }
 
-    /// Type of the weights.
+    /// The type of activations: what all computation is in.
     #[must_use]
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.compute
     }
 
     /// Where the weights are.
@@ -118,18 +118,15 @@ impl Decoder {
     /// Bytes that the weights take.
     #[must_use]
     pub fn weight_bytes(&self) -> u64 {
-        let lm_head = &self.lm_head;
-        let head = if self.spec.tied_embeddings {
-            lm_head.elements() - lm_head.weight.elem_count()
-        } else {
-            lm_head.elements()
-        };
-        let layers: usize = self.layers.iter().map(Layer::elements).sum();
-        let norms = self.embedding_norm.iter().chain(&self.final_norm).map(Norm::elements);
+        let bytes = |tensor: &Tensor| tensor.elem_count() * tensor.dtype().size_in_bytes();
+        let shared = if self.spec.tied_embeddings { bytes(&self.embedding) } else { 0 };
+        let head = self.lm_head.bytes() - shared;
+        let layers: usize = self.layers.iter().map(Layer::bytes).sum();
+        let norms = self.embedding_norm.iter().chain(&self.final_norm).map(Norm::bytes);
         let tensors = [Some(&self.embedding), self.positions.as_ref()].into_iter().flatten();
-        let projections = self.projections.iter().flat_map(|(into, out)| [into, out]).map(Linear::elements);
-        let around: usize = norms.chain(tensors.map(Tensor::elem_count)).chain(projections).sum();
-        (around + layers + head) as u64 * self.dtype.size_in_bytes() as u64
+        let projections = self.projections.iter().flat_map(|(into, out)| [into, out]).map(Linear::bytes);
+        let around: usize = norms.chain(tensors.map(bytes)).chain(projections).sum();
+        (around + layers + head) as u64
     }
 
     /// A llama's weights under Hugging Face's names, views into the decoder's own: for comparing with
@@ -143,8 +140,8 @@ impl Decoder {
         if let Some(weight) = self.final_norm.as_ref().and_then(Norm::weight) {
             named.insert("model.norm.weight".to_owned(), weight.clone());
         }
-        if !self.spec.tied_embeddings {
-            named.insert("lm_head.weight".to_owned(), self.lm_head.weight.clone());
+        if let Some(weight) = self.lm_head.weight().filter(|_| !self.spec.tied_embeddings) {
+            named.insert("lm_head.weight".to_owned(), weight.clone());
         }
         for (index, layer) in self.layers.iter().enumerate() {
             for (part, weight) in layer.named_weights(&self.spec)? {
@@ -165,7 +162,7 @@ impl Decoder {
     /// # Errors
     /// A failure of the device.
     pub fn rotary_tables(&self, positions: usize) -> Result<RotaryTables> {
-        RotaryTables::new(&self.spec, positions, self.dtype, &self.device)
+        RotaryTables::new(&self.spec, positions, self.compute, &self.device)
     }
 
     /// The residual stream before the first layer, `[n, hidden]`, of tokens whose first stands at
@@ -174,7 +171,8 @@ impl Decoder {
     /// # Errors
     /// The text is longer than the model's table of learned positions, or a failure of the device.
     pub fn embed(&self, ids: &[u32], first_position: usize) -> Result<Tensor> {
-        let mut hidden = self.embedding.index_select(&Tensor::new(ids, &self.device)?, 0)?;
+        let mut hidden =
+            self.embedding.index_select(&Tensor::new(ids, &self.device)?, 0)?.to_dtype(self.compute)?;
         if self.spec.embedding_scale != 1.0 {
             hidden = (hidden * self.spec.embedding_scale)?;
         }
@@ -186,7 +184,7 @@ impl Decoder {
             if first_position + ids.len() > most {
                 return Err(ModelError::BeyondPositions { tokens: first_position + ids.len(), most }.into());
             }
-            hidden = (hidden + table.narrow(0, first, ids.len())?)?;
+            hidden = (hidden + table.narrow(0, first, ids.len())?.to_dtype(self.compute)?)?;
         }
         match &self.embedding_norm {
             Some(norm) => norm.forward(&hidden),
@@ -262,40 +260,58 @@ struct Loader<'a> {
     source: &'a dyn WeightSource,
     /// What the model has, with its shapes.
     inventory: &'a Inventory,
-    dtype: DType,
-    device: &'a Device,
+    placement: &'a Placement,
 }
 
 impl Loader<'_> {
-    /// A tensor, where the model has it.
-    fn optional(&self, name: &str) -> std::result::Result<Option<Tensor>, ModelError> {
+    /// A tensor, where the model has it: matrices in the type that they are kept in, vectors in the one that
+    /// is computed in.
+    fn optional(&self, name: &str) -> Result<Option<Tensor>, ModelError> {
         let Some(shape) = self.inventory.get(name) else { return Ok(None) };
-        Ok(Some(self.source.tensor(name, shape)?.to_device(self.device)?.to_dtype(self.dtype)?))
+        let Placement { compute, device, .. } = self.placement;
+        let dtype = if shape.len() > 1 { self.placement.matrix_type() } else { *compute };
+        // Narrow first: less crosses to the device.
+        Ok(Some(self.source.tensor(name, shape)?.to_dtype(dtype)?.to_device(device)?))
     }
 
     /// A tensor that the model has.
-    fn tensor(&self, name: &str) -> std::result::Result<Tensor, ModelError> {
+    fn tensor(&self, name: &str) -> Result<Tensor, ModelError> {
         Ok(self.optional(name)?.expect("the inventory lists what its spec needs"))
     }
 
     /// Several projections of the same input, stacked into one matrix: one large product is
-    /// faster than several small ones.
-    fn linear(&self, names: &[&str]) -> std::result::Result<Linear, ModelError> {
-        let weights = names.iter().map(|name| self.tensor(&format!("{name}.weight")));
-        let weights = weights.collect::<std::result::Result<Vec<_>, _>>()?;
+    /// faster than several small ones. Quantised blocks stay apart.
+    fn linear(&self, names: &[&str]) -> Result<Linear, ModelError> {
         let biases = names.iter().filter_map(|name| self.optional(&format!("{name}.bias")).transpose());
-        let biases = biases.collect::<std::result::Result<Vec<_>, _>>()?;
+        let biases = biases.collect::<Result<Vec<_>, _>>()?;
         let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?) };
-        Ok(Linear { weight: Tensor::cat(&weights, 0)?, bias })
+        if self.placement.precision == Precision::Stored {
+            let parts = names.iter().map(|name| self.stored(&format!("{name}.weight")));
+            return Ok(Linear::new(parts.collect::<Result<Vec<_>, _>>()?, bias));
+        }
+        let weights = names.iter().map(|name| self.tensor(&format!("{name}.weight")));
+        Ok(Linear::dense(Tensor::cat(&weights.collect::<Result<Vec<_>, _>>()?, 0)?, bias))
+    }
+
+    /// A projection's weight as the file has it, where its products are fast.
+    fn stored(&self, name: &str) -> Result<Weight, ModelError> {
+        let shape = self.inventory.get(name).expect("the inventory lists what its spec needs");
+        match self.source.quantised(name, shape, &self.placement.device)? {
+            Some(blocks) => Ok(Weight::quantised(blocks)?),
+            None => Ok(Weight::Dense(self.tensor(name)?)),
+        }
     }
 
     /// One projection for each expert, from tensors `[experts, …]`.
-    fn experts(&self, name: &str) -> std::result::Result<Vec<Linear>, ModelError> {
+    fn experts(&self, name: &str) -> Result<Vec<Linear>, ModelError> {
         let weights = self.tensor(&format!("{name}.weight"))?;
         let biases = self.optional(&format!("{name}.bias"))?;
         let expert = |index: usize| {
-            let bias = biases.as_ref().map(|biases| biases.get(index)).transpose()?;
-            Ok(Linear { weight: weights.get(index)?, bias })
+            let bias = biases
+                .as_ref()
+                .map(|biases| biases.get(index)?.to_dtype(self.placement.compute))
+                .transpose()?;
+            Ok(Linear::dense(weights.get(index)?, bias))
         };
         (0..weights.dim(0)?).map(expert).collect()
     }

@@ -33,8 +33,12 @@ impl Norm {
         self.weight.as_ref()
     }
 
-    pub(super) fn elements(&self) -> usize {
-        [&self.weight, &self.bias].into_iter().flatten().map(Tensor::elem_count).sum()
+    pub(super) fn bytes(&self) -> usize {
+        [&self.weight, &self.bias]
+            .into_iter()
+            .flatten()
+            .map(|vector| vector.elem_count() * vector.dtype().size_in_bytes())
+            .sum()
     }
 
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {

@@ -12,7 +12,9 @@ pub(crate) use gguf::type_name;
 pub use safetensors::SafetensorsWeights;
 
 use super::ModelError;
-use candle_core::Tensor;
+use super::spec::Inventory;
+use candle_core::quantized::QTensor;
+use candle_core::{Device, Tensor};
 
 /// A checkpoint. Names are those of the [inventory](crate::model::spec::inventory); a source
 /// translates them to what its files have.
@@ -22,6 +24,24 @@ pub trait WeightSource: Sync {
     /// # Errors
     /// It is missing, has another shape, or can't be decoded.
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError>;
+
+    /// The tensor as the file's own quantised blocks, where it has such of a type whose products are fast.
+    ///
+    /// # Errors
+    /// As [`Self::tensor`].
+    fn quantised(
+        &self,
+        _name: &str,
+        _shape: &[usize],
+        _device: &Device,
+    ) -> Result<Option<QTensor>, ModelError> {
+        Ok(None)
+    }
+
+    /// Bytes of all weights when what [`Self::quantised`] gives is kept; `None` where it gives nothing.
+    fn quantised_bytes(&self, _inventory: &Inventory) -> Option<u64> {
+        None
+    }
 
     /// The type that most weights are stored as, for example `Q4_1`.
     fn stored_as(&self) -> String;
