@@ -6,6 +6,7 @@ use candle_core::{DType, Device, Tensor};
 use candle_transformers::models::llama::{Cache, Llama};
 use common::{capture, fixture, max_difference, pattern, run, smollm2, tiny};
 use sinkscope::analysis::{Analysis, AnalysisOptions};
+use sinkscope::attention::with_device_steps;
 use sinkscope::capture::PrefillOptions;
 use sinkscope::model::{LoadedModel, candle_llama_config};
 use std::collections::HashMap;
@@ -23,6 +24,14 @@ fn flat(tensor: &Tensor) -> Vec<f32> {
 fn tiny_models_equal_transformers() {
     let wrong: Vec<String> =
         common::families().iter().filter_map(|family| compare_family(family).err()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The steps that a GPU takes, run on the CPU: the same numbers, to the same tolerance.
+#[test]
+fn steps_of_a_device_equal_transformers() {
+    let compare = |family: &String| with_device_steps(|| compare_family(family)).err();
+    let wrong: Vec<String> = common::families().iter().filter_map(compare).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

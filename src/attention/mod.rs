@@ -12,6 +12,7 @@ mod op;
 mod real;
 mod retained;
 mod softmax;
+mod steps;
 mod visibility;
 
 pub use columns::Columns;
@@ -24,6 +25,8 @@ pub use real::Real;
 pub use retained::RetainedKeys;
 pub use softmax::RowSummary;
 pub(crate) use softmax::{exp_shifted_row, log_sum_exp, vectorized};
+pub(crate) use steps::slice_type;
+pub use steps::with_device_steps;
 pub use visibility::{Causal, LocalWindow, VisibilityRule};
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! while the kernel also returns statistics and looks at the cancel token between blocks.
 
 use super::device::attend_with_candle_ops;
+use super::steps::slice_type;
 use super::{
     AttentionInput, ColumnSums, Geometry, Observer, Real, RowChecks, ScoreRule, SlotRotation, Slots,
     VisibilityRule, attend_slices,
@@ -83,9 +84,9 @@ pub fn attend(
     observe_far_delta: Option<usize>,
     cancel: &CancelToken,
 ) -> Result<Attended> {
-    match (call.q.device(), call.q.dtype()) {
-        (Device::Cpu, DType::F32) => attend_on_cpu::<f32>(call, observe_far_delta, cancel),
-        (Device::Cpu, DType::F64) => attend_on_cpu::<f64>(call, observe_far_delta, cancel),
+    match slice_type(call.q) {
+        Some(DType::F32) => attend_on_cpu::<f32>(call, observe_far_delta, cancel),
+        Some(DType::F64) => attend_on_cpu::<f64>(call, observe_far_delta, cancel),
         _ => attend_with_candle_ops(call, observe_far_delta, cancel),
     }
 }

@@ -5,6 +5,7 @@ use crate::Result;
 use crate::analysis::FAR_DELTA;
 use crate::attention::{
     AttentionCall, Causal, KeyPositions, LocalWindow, ScoreRule, Statistics, VisibilityRule, attend,
+    slice_type,
 };
 use crate::model::decoder::{Decoder, LayerOutput};
 use crate::model::tokenizer::TokenSequence;
@@ -236,7 +237,7 @@ fn score(
 
 /// `lse(row) − row[next]` for each row that has a next token, in f32 as the field does it.
 fn negative_log_likelihood(logits: &Tensor, next: &[u32]) -> Result<Vec<f32>> {
-    if !logits.device().is_cpu() {
+    if slice_type(logits).is_none() {
         let logits = logits.narrow(0, 0, next.len())?;
         let ids = Tensor::new(next, logits.device())?.unsqueeze(1)?;
         let lse = logits.log_sum_exp(D::Minus1)?;

@@ -1,7 +1,7 @@
 //! Element-wise steps that candle would run on one thread, fused and in parallel on the CPU.
 
 use crate::Result;
-use crate::attention::{Real, vectorized, with_slice};
+use crate::attention::{Real, slice_type, vectorized, with_slice};
 use crate::model::spec::Activation;
 use candle_core::{DType, Device, Tensor, WithDType};
 use rayon::prelude::*;
@@ -11,9 +11,9 @@ const ROWS_PER_TASK: usize = 8;
 
 /// `act(gate) · up` for `[n, 2 · width]` whose rows hold the gate, then the up projection.
 pub(super) fn gated(activation: Activation, gate_up: &Tensor) -> Result<Tensor> {
-    match (gate_up.device(), gate_up.dtype()) {
-        (Device::Cpu, DType::F32) => gated_on_cpu::<f32>(activation, gate_up),
-        (Device::Cpu, DType::F64) => gated_on_cpu::<f64>(activation, gate_up),
+    match slice_type(gate_up) {
+        Some(DType::F32) => gated_on_cpu::<f32>(activation, gate_up),
+        Some(DType::F64) => gated_on_cpu::<f64>(activation, gate_up),
         _ => gated_with_candle_ops(activation, gate_up),
     }
 }
