@@ -123,7 +123,7 @@ fn families() -> Vec<Family> {
 }
 
 impl Family {
-    fn from_gguf(&self) -> PromptTokenizer {
+    fn as_gguf(&self) -> PromptTokenizer {
         let mut header = if self.base.starts_with("spm-") {
             gguf_header(self.base)
         } else {
@@ -145,7 +145,7 @@ impl Family {
         PromptTokenizer::from_gguf(&header, Path::new("model.gguf")).unwrap()
     }
 
-    fn from_folder(&self) -> PromptTokenizer {
+    fn as_folder(&self) -> PromptTokenizer {
         let mut tokenizer: Value = if self.base.starts_with("spm-") {
             super::json(&format!("{}.tokenizer.json", self.base))
         } else {
@@ -177,7 +177,7 @@ impl Family {
 fn every_family_gets_the_right_number_of_bos() {
     let chat = [message("user", "the work"), message("assistant", "the"), message("user", "work")];
     for family in families() {
-        for (from, tokenizer) in [("gguf", family.from_gguf()), ("folder", family.from_folder())] {
+        for (from, tokenizer) in [("gguf", family.as_gguf()), ("folder", family.as_folder())] {
             let name = format!("{} from {from}", family.name);
             let starts = |sequence: &TokenSequence| {
                 sequence.tokens.iter().take_while(|token| token.text() == family.bos).count()

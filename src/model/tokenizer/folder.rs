@@ -79,7 +79,7 @@ fn read_tokenizer(folder: &Path, config: &Value, named: &BTreeMap<String, String
         sentencepiece: read(folder, "tokenizer.model")?,
         added: read_json(folder, "added_tokens.json")?,
     };
-    let (tokenizer, pieces, assumption) = older::tokenizer(files, config, named)?
+    let (tokenizer, pieces, assumption) = older::tokenizer(&files, config, named)?
         .ok_or("there is no tokenizer.json, get it from the model's page")?;
     let pieces = pieces.unwrap_or_else(|| pieces_of(&tokenizer));
     let kind = kind_of(&tokenizer);

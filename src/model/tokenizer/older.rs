@@ -31,7 +31,7 @@ type Built = (Tokenizer, Option<Pieces>, String);
 /// # Errors
 /// One line, with the file that is damaged.
 pub(super) fn tokenizer(
-    files: Files,
+    files: &Files,
     config: &Value,
     named: &BTreeMap<String, String>,
 ) -> Result<Option<Built>, String> {

@@ -281,7 +281,7 @@ impl PromptTokenizer {
         let unknown = tokens.iter().filter(|token| unknown(token.id, &token.bytes)).count();
         if unknown > 0 {
             warnings.push(format!(
-                "The model's vocabulary has no piece for the text of {unknown} tokens: the model sees <unk>"
+                "The model's vocabulary has no piece for the text of {unknown} tokens: the model sees none of it"
             ));
         }
         Ok(Encoded { tokens, spans, warnings })
