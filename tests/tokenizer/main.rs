@@ -639,7 +639,7 @@ fn bad_folders_say_what_is_wrong() {
     contradictory["model"]["vocab"] = serde_json::json!({"aaaaaaaaa": 0, "b": 1});
     assert_eq!(
         message(&[("tokenizer.json", &contradictory.to_string())]),
-        "The tokenizer is damaged or not supported: tokenizer.json: its vocabulary and merges contradict each other: "
+        "The tokenizer is damaged or not supported: tokenizer.json: its vocabulary and merges contradict each other, or a part of it is damaged: "
     );
     let mut far = json("smollm.tokenizer.json");
     far["model"]["vocab"]["zzz"] = u32::MAX.into();
