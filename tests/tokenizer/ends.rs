@@ -123,7 +123,7 @@ fn families() -> Vec<Family> {
 }
 
 impl Family {
-    fn from_gguf(&self) -> PromptTokenizer {
+    fn as_gguf(&self) -> PromptTokenizer {
         let mut header = if self.base.starts_with("spm-") {
             gguf_header(self.base)
         } else {
@@ -145,7 +145,7 @@ impl Family {
         PromptTokenizer::from_gguf(&header, Path::new("model.gguf")).unwrap()
     }
 
-    fn from_folder(&self) -> PromptTokenizer {
+    fn as_folder(&self) -> PromptTokenizer {
         let mut tokenizer: Value = if self.base.starts_with("spm-") {
             super::json(&format!("{}.tokenizer.json", self.base))
         } else {
@@ -177,7 +177,7 @@ impl Family {
 fn every_family_gets_the_right_number_of_bos() {
     let chat = [message("user", "the work"), message("assistant", "the"), message("user", "work")];
     for family in families() {
-        for (from, tokenizer) in [("gguf", family.from_gguf()), ("folder", family.from_folder())] {
+        for (from, tokenizer) in [("gguf", family.as_gguf()), ("folder", family.as_folder())] {
             let name = format!("{} from {from}", family.name);
             let starts = |sequence: &TokenSequence| {
                 sequence.tokens.iter().take_while(|token| token.text() == family.bos).count()
@@ -236,4 +236,49 @@ fn eos_closes_plain_text_where_the_model_wants_it() {
     );
     assert_eq!(ends(&folder("false")), (false, false, Vec::new()));
     assert!(folder("false").assumptions().is_empty());
+}
+
+/// OPT comes without tokenizer.json; its BOS is `</s>`, and `<s>` is not used.
+#[test]
+fn opt_as_it_comes_starts_with_its_bos() {
+    let metadata = RULES.metadata_with("gpt-2", &["<s>", "<pad>", "</s>"]);
+    let strings = |key: &str| -> Vec<String> { serde_json::from_value(metadata[key].clone()).unwrap() };
+    let vocab: BTreeMap<String, usize> = strings("tokenizer.ggml.tokens").into_iter().zip(0..).collect();
+    let merges = format!("#version: 0.2\n{}\n", strings("tokenizer.ggml.merges").join("\n"));
+    let added = |text: &str| json!({"content": text, "normalized": true, "__type": "AddedToken"});
+    let config = json!({"errors": "replace", "bos_token": added("</s>"), "eos_token": added("</s>"),
+        "unk_token": added("</s>"), "add_prefix_space": false, "add_bos_token": true});
+    let map = json!({"bos_token": added("</s>"), "pad_token": added("<pad>")});
+    let folder = folder(&[
+        ("vocab.json", &serde_json::to_string(&vocab).unwrap()),
+        ("merges.txt", &merges),
+        ("tokenizer_config.json", &config.to_string()),
+        ("special_tokens_map.json", &map.to_string()),
+    ]);
+    let tokenizer = PromptTokenizer::from_folder(folder.path()).unwrap();
+    let id = |text: &str| u32::try_from(vocab[text]).unwrap();
+    assert_eq!(
+        (tokenizer.bos_id(), tokenizer.adds_bos(), tokenizer.adds_eos()),
+        (Some(id("</s>")), true, false)
+    );
+    assert!(tokenizer.is_special(id("<pad>")));
+    let sequence = tokenizer.encode_text("the work<pad>", true, BosChoice::Auto).unwrap();
+    let texts: Vec<String> = sequence.tokens.iter().map(Token::text).collect();
+    assert_eq!((texts[0].as_str(), texts[texts.len() - 1].as_str()), ("</s>", "<pad>"));
+    assert_eq!(sequence.ids().iter().filter(|&&one| one == id("</s>")).count(), 1);
+}
+
+/// A SentencePiece model alone is read as the classes that go with it read it.
+#[test]
+fn a_model_file_alone_wants_bos_where_its_kind_does() {
+    let adds = |name: &str, config: &str| {
+        let folder = folder(&[("tokenizer_config.json", config)]);
+        std::fs::copy(fixtures().join(format!("{name}.model")), folder.path().join("tokenizer.model"))
+            .unwrap();
+        let tokenizer = PromptTokenizer::from_folder(folder.path()).unwrap();
+        (tokenizer.adds_bos(), tokenizer.assumptions().len())
+    };
+    assert_eq!(adds("spm-llama", "{}"), (true, 1));
+    assert_eq!(adds("spm-llama", r#"{"add_bos_token": false}"#), (false, 1));
+    assert_eq!(adds("spm-unigram", "{}"), (false, 1));
 }

@@ -220,6 +220,23 @@ fn rejoined_text(sequence: &TokenSequence) -> Vec<u8> {
     sequence.tokens[..own].iter().flat_map(|token| token.bytes.clone()).collect()
 }
 
+/// Gemma 4's files list the merges instead of scores.
+#[test]
+fn listed_merges_do_the_same_as_scores() {
+    let json = json("spm-gemma.tokenizer.json");
+    let merges = json["model"]["merges"].as_array().unwrap().iter().map(|merge| {
+        let part = |at: usize| merge[at].as_str().unwrap();
+        GgufValue::String(format!("{} {}", part(0), part(1)))
+    });
+    let mut header = gguf_header("spm-gemma");
+    header.metadata.insert("tokenizer.ggml.merges".into(), GgufValue::Array(merges.collect()));
+    header.metadata.insert("tokenizer.ggml.model".into(), GgufValue::String("gemma4".into()));
+    header.metadata.remove("tokenizer.ggml.scores");
+    let tokenizer = PromptTokenizer::from_gguf(&header, Path::new("model.gguf")).unwrap();
+    assert_ids(&tokenizer, "spm-gemma");
+    assert!(tokenizer.adds_bos());
+}
+
 /// Blank runs are tokens of their own there, and still nobody's structure.
 #[test]
 fn runs_of_blanks_are_content() {
@@ -244,7 +261,7 @@ fn what_no_piece_covers_is_content_and_told() {
         unknown.iter().map(|t| (t.text(), t.origin)).collect::<Vec<_>>(),
         [("ᚠ".into(), TokenOrigin::Text)]
     );
-    let told = "The model's vocabulary has no piece for the text of 1 tokens: the model sees <unk>";
+    let told = "The model's vocabulary has no piece for the text of 1 tokens: the model sees none of it";
     assert!(sequence.warnings.iter().any(|warning| warning == told), "{:?}", sequence.warnings);
     let typed = tokenizer.encode_text("<unk>", true, BosChoice::No).unwrap();
     assert_eq!(typed.tokens[0].origin, TokenOrigin::Special);

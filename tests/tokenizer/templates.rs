@@ -91,8 +91,9 @@ fn every_familys_words_are_told_from_the_users() {
                 let users = bytes.iter().any(|&user| user);
                 let blank = token.text().trim().is_empty();
                 match token.origin {
-                    TokenOrigin::Special => assert!(!users, "{family} {chat}: {token:?}"),
-                    TokenOrigin::Template => assert!(!users, "{family} {chat}: {token:?}"),
+                    TokenOrigin::Special | TokenOrigin::Template => {
+                        assert!(!users, "{family} {chat}: {token:?}");
+                    }
                     TokenOrigin::Text => assert!(users || blank || moved, "{family} {chat}: {token:?}"),
                 }
             }

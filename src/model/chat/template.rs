@@ -121,7 +121,7 @@ fn without_html_escapes(json: &str) -> String {
 fn template_error(error: &Error, source: &str) -> PromptError {
     let line = error.line();
     let said = error.detail().map_or_else(|| error.kind().to_string(), one_line);
-    if std::error::Error::source(error).is_some_and(|source| source.is::<Raised>()) {
+    if std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<Raised>) {
         return PromptError::TemplateRefuses { why: said, line };
     }
     let why = if error.kind() == ErrorKind::OutOfFuel {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokenizers::{ModelWrapper, Tokenizer};
 
 use super::bos::{Bos, Eos};
-use super::older::{self, Files};
+use super::older::{self, Files, Older};
 use super::pieces::{Pieces, Spelling};
 use super::prompt::Parts;
 use super::vocabulary::is_blank;
@@ -37,9 +37,7 @@ fn load(folder: &Path) -> Result<PromptTokenizer, String> {
     let map = read_json(folder, "special_tokens_map.json")?;
     let named = named_specials(&config, &map)?;
     let read = read_tokenizer(folder, &config, &named)?;
-    let Read { tokenizer, pieces, kind, mut assumptions } = read;
-    let own = Ends::of_post_processor(&tokenizer);
-    assumptions.extend(own.unlike());
+    let Read { tokenizer, pieces, kind, own, mut assumptions } = read;
     let id_of = |name: &str| named.get(name).and_then(|text| tokenizer.token_to_id(text));
     let bos_id = own.bos.or(id_of("bos_token")).or(bos_of_model(folder)?);
     let eos_id = own.eos.or(id_of("eos_token"));
@@ -51,8 +49,10 @@ fn load(folder: &Path) -> Result<PromptTokenizer, String> {
     let bos = end(bos_id);
     let bos = Bos { wanted: bos_switch.unwrap_or(own.bos.is_some()) && bos.is_some(), token: bos };
     let eos = Eos { token: end(eos_id).filter(|_| eos_switch.unwrap_or(own.eos.is_some())) };
-    assumptions.extend(contradiction(bos_switch, own.bos.is_some(), bos.token.is_some(), "BOS"));
-    assumptions.extend(contradiction(eos_switch, own.eos.is_some(), eos_id.is_some(), "EOS"));
+    if own.of_file {
+        assumptions.extend(contradiction(bos_switch, own.bos.is_some(), bos.token.is_some(), "BOS"));
+        assumptions.extend(contradiction(eos_switch, own.eos.is_some(), eos_id.is_some(), "EOS"));
+    }
     let (template, chosen) = template(folder, &config, named);
     assumptions.extend(chosen);
     PromptTokenizer::new(Parts { tokenizer, pieces, kind, bos, eos, template, assumptions })
@@ -64,14 +64,17 @@ struct Read {
     tokenizer: Tokenizer,
     pieces: Pieces,
     kind: String,
+    own: Ends,
     assumptions: Vec<String>,
 }
 
 fn read_tokenizer(folder: &Path, config: &Value, named: &BTreeMap<String, String>) -> Result<Read, String> {
     if let Some(bytes) = read(folder, "tokenizer.json")? {
-        let tokenizer = parse(bytes)?;
+        let tokenizer = parse(&bytes).map_err(|why| format!("tokenizer.json: {why}"))?;
         let (pieces, kind) = (pieces_of(&tokenizer), kind_of(&tokenizer));
-        return Ok(Read { tokenizer, pieces, kind, assumptions: Vec::new() });
+        let own = Ends::of_post_processor(&tokenizer);
+        let assumptions = own.unlike().into_iter().collect();
+        return Ok(Read { tokenizer, pieces, kind, own, assumptions });
     }
     let files = Files {
         vocab: read(folder, "vocab.json")?,
@@ -79,23 +82,27 @@ fn read_tokenizer(folder: &Path, config: &Value, named: &BTreeMap<String, String
         sentencepiece: read(folder, "tokenizer.model")?,
         added: read_json(folder, "added_tokens.json")?,
     };
-    let (tokenizer, pieces, assumption) = older::tokenizer(files, config, named)?
+    let Older { tokenizer, pieces, bos, assumption } = older::tokenizer(&files, config, named)?
         .ok_or("there is no tokenizer.json, get it from the model's page")?;
     let pieces = pieces.unwrap_or_else(|| pieces_of(&tokenizer));
     let kind = kind_of(&tokenizer);
-    Ok(Read { tokenizer, pieces, kind, assumptions: vec![assumption] })
+    Ok(Read { tokenizer, pieces, kind, own: Ends { bos, ..Ends::default() }, assumptions: vec![assumption] })
 }
 
-fn parse(bytes: Vec<u8>) -> Result<Tokenizer, String> {
-    // `tokenizers` panics on merges that make tokens which the vocabulary lacks.
+fn parse(bytes: &[u8]) -> Result<Tokenizer, String> {
+    // `tokenizers` panics on some files that are cut short,
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|error| error.to_string())?;
+    // and on merges that make tokens which the vocabulary lacks.
     let mut tokenizer = std::panic::catch_unwind(|| Tokenizer::from_bytes(bytes))
-        .map_err(|_| "tokenizer.json: its vocabulary and merges contradict each other".to_owned())?
-        .map_err(|error| format!("tokenizer.json: {}", one_line(&error.to_string())))?;
+        .map_err(|_| {
+            "its vocabulary and merges contradict each other, or a part of it is damaged".to_owned()
+        })?
+        .map_err(|error| one_line(&error.to_string()))?;
     // Before anything is encoded: a file may ask to cut or pad every text.
     tokenizer.with_truncation(None).map_err(|error| one_line(&error.to_string()))?;
     tokenizer.with_padding(None);
     if tokenizer.get_vocab_size(true) == 0 {
-        return Err("tokenizer.json: the vocabulary is empty".to_owned());
+        return Err("the vocabulary is empty".to_owned());
     }
     Ok(tokenizer)
 }
@@ -199,9 +206,11 @@ fn kind_of(tokenizer: &Tokenizer) -> String {
     }
 }
 
-/// What a tokenizer's own post-processor puts around a text.
+/// What a tokenizer by itself puts around a text.
 #[derive(Debug, Default)]
 struct Ends {
+    /// Whether tokenizer.json says so; else the kind of tokenizer does.
+    of_file: bool,
     bos: Option<u32>,
     eos: Option<u32>,
     in_front: usize,
@@ -214,15 +223,17 @@ impl Ends {
             let encoding = tokenizer.encode("a", with_ends).ok()?;
             Some(encoding.get_ids().to_vec())
         };
-        let (Some(bare), Some(full)) = (ids(false), ids(true)) else { return Self::default() };
+        let none = Self { of_file: true, ..Self::default() };
+        let (Some(bare), Some(full)) = (ids(false), ids(true)) else { return none };
         let at = full.windows(bare.len().max(1)).position(|window| window == bare);
-        let Some(at) = at else { return Self::default() };
+        let Some(at) = at else { return none };
         let (front, behind) = (&full[..at], &full[at + bare.len()..]);
         Self {
             bos: front.first().copied(),
             eos: behind.last().copied(),
             in_front: front.len(),
             behind: behind.len(),
+            ..none
         }
     }
 

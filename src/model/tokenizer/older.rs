@@ -10,6 +10,7 @@ use tokenizers::{AddedToken, Tokenizer};
 use super::one_line;
 use super::pieces::Pieces;
 use super::rules::Rule;
+use super::sentencepiece::Algorithm;
 use super::sentencepiece_file;
 use super::vocabulary::{Kind, Piece, lacking_merge};
 
@@ -23,18 +24,25 @@ pub(super) struct Files {
     pub(super) added: Value,
 }
 
-/// A tokenizer, its pieces where they need no reading from it, and what was assumed.
-type Built = (Tokenizer, Option<Pieces>, String);
+/// The tokenizer of an older folder.
+pub(super) struct Older {
+    pub(super) tokenizer: Tokenizer,
+    /// Where they need no reading from the tokenizer.
+    pub(super) pieces: Option<Pieces>,
+    /// BOS, where tokenizers of this kind want it unless their configuration says otherwise.
+    pub(super) bos: Option<u32>,
+    pub(super) assumption: String,
+}
 
 /// Builds the tokenizer of an older folder; `None` where there is none.
 ///
 /// # Errors
 /// One line, with the file that is damaged.
 pub(super) fn tokenizer(
-    files: Files,
+    files: &Files,
     config: &Value,
     named: &BTreeMap<String, String>,
-) -> Result<Option<Built>, String> {
+) -> Result<Option<Older>, String> {
     let added = added_tokens(config, &files.added)?;
     if let (Some(vocab), Some(merges)) = (&files.vocab, &files.merges) {
         return byte_level(vocab, merges, config, &added, named).map(Some);
@@ -77,7 +85,7 @@ fn byte_level(
     config: &Value,
     added: &[Added],
     named: &BTreeMap<String, String>,
-) -> Result<Built, String> {
+) -> Result<Older, String> {
     let vocab: BTreeMap<String, u32> =
         serde_json::from_slice(vocab).map_err(|error| format!("vocab.json: {error}"))?;
     if vocab.is_empty() {
@@ -112,7 +120,7 @@ fn byte_level(
         "There is no tokenizer.json: vocab.json and merges.txt are read by the rule of {}",
         rule.name()
     );
-    Ok((tokenizer, None, assumption))
+    Ok(Older { tokenizer, pieces: None, bos: None, assumption })
 }
 
 fn added_token(text: &str, special: bool) -> AddedToken {
@@ -134,7 +142,7 @@ fn merges_of(file: &[u8]) -> Result<Vec<(String, String)>, String> {
 }
 
 /// A SentencePiece model with the tokens that were added to it.
-fn sentencepiece(model: &[u8], added: &[Added]) -> Result<Built, String> {
+fn sentencepiece(model: &[u8], added: &[Added]) -> Result<Older, String> {
     let mut model = sentencepiece_file::parse(model).map_err(|why| format!("tokenizer.model: {why}"))?;
     for token in added {
         let kind = if token.special { Kind::Control } else { Kind::UserDefined };
@@ -148,7 +156,10 @@ fn sentencepiece(model: &[u8], added: &[Added]) -> Result<Built, String> {
             None => return Err(format!("the added token {} leaves a gap before its id", token.content)),
         }
     }
+    // Llama's and Gemma's classes add BOS by default; T5's has none.
+    let scored = matches!(model.algorithm, Algorithm::ScoredMerges);
     let (tokenizer, pieces) = model.build()?;
+    let bos = ["<s>", "<bos>"].into_iter().find_map(|text| tokenizer.token_to_id(text)).filter(|_| scored);
     let assumption = "There is no tokenizer.json: tokenizer.model is read".to_owned();
-    Ok((tokenizer, Some(pieces), assumption))
+    Ok(Older { tokenizer, pieces: Some(pieces), bos, assumption })
 }

@@ -70,6 +70,12 @@ impl Pieces {
         self.size
     }
 
+    /// One more than the largest id of a token that is neither special nor added.
+    pub(super) fn ordinary_len(&self) -> usize {
+        let ordinary = self.bytes.keys().filter(|id| !self.special.contains(id)).max();
+        ordinary.map_or(0, |&id| id as usize + 1)
+    }
+
     /// The bytes of an id, where the vocabulary has it.
     pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
         self.bytes.get(&id).map(AsRef::as_ref)

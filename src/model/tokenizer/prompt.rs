@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokenizers::{PostProcessorWrapper, Tokenizer};
 
@@ -23,6 +23,8 @@ pub struct PromptTokenizer {
     eos: Eos,
     template: Option<Result<ChatTemplate, PromptError>>,
     assumptions: Vec<String>,
+    /// Rows of the model's embedding, once they are known.
+    rows: OnceLock<usize>,
 }
 
 /// What the loaders hand over.
@@ -51,7 +53,16 @@ impl PromptTokenizer {
         tokenizer.with_truncation(None)?;
         tokenizer.with_padding(None);
         tokenizer.with_post_processor(None::<PostProcessorWrapper>);
-        Ok(Self { tokenizer: Mutex::new(tokenizer), pieces, kind, bos, eos, template, assumptions })
+        Ok(Self {
+            tokenizer: Mutex::new(tokenizer),
+            pieces,
+            kind,
+            bos,
+            eos,
+            template,
+            assumptions,
+            rows: OnceLock::new(),
+        })
     }
 
     /// What kind of tokenizer it is, in words: `byte-level BPE (llama-bpe)`, `SentencePiece BPE`, …
@@ -108,16 +119,18 @@ impl PromptTokenizer {
         self.pieces.is_special(id)
     }
 
-    /// Checks that every id has a row in the model's embedding of `model_vocab` rows. More rows
-    /// than ids are padding, and fine.
+    /// Checks that ids have rows in the model's embedding of `model_vocab` rows. More rows than ids
+    /// are padding, and fine. Special and added tokens may lack a row (Gemma 3's token for images,
+    /// in its models for text): prompts that hold one are refused from then on.
     ///
     /// # Errors
     /// [`PromptError::VocabularyMismatch`].
     pub fn check_vocabulary(&self, model_vocab: usize) -> Result<(), PromptError> {
-        if self.vocab_size() <= model_vocab {
-            return Ok(());
+        if self.pieces.ordinary_len() > model_vocab {
+            return Err(PromptError::VocabularyMismatch { tokenizer: self.vocab_size(), model: model_vocab });
         }
-        Err(PromptError::VocabularyMismatch { tokenizer: self.vocab_size(), model: model_vocab })
+        self.rows.get_or_init(|| model_vocab);
+        Ok(())
     }
 
     /// Tokenises plain text. Specials typed in it are read as such only with `parse_specials`.
@@ -185,9 +198,7 @@ impl PromptTokenizer {
         if ids.is_empty() {
             return Err(PromptError::Empty);
         }
-        if let Some((index, &id)) = ids.iter().enumerate().find(|&(_, &id)| id as usize >= model_vocab) {
-            return Err(PromptError::IdOutsideVocabulary { id, index, vocab: model_vocab });
-        }
+        check_rows(ids.iter().copied(), model_vocab)?;
         let tokens: Vec<Token> = ids
             .iter()
             .map(|&id| {
@@ -281,7 +292,7 @@ impl PromptTokenizer {
         let unknown = tokens.iter().filter(|token| unknown(token.id, &token.bytes)).count();
         if unknown > 0 {
             warnings.push(format!(
-                "The model's vocabulary has no piece for the text of {unknown} tokens: the model sees <unk>"
+                "The model's vocabulary has no piece for the text of {unknown} tokens: the model sees none of it"
             ));
         }
         Ok(Encoded { tokens, spans, warnings })
@@ -294,7 +305,17 @@ impl PromptTokenizer {
         }
         warnings.extend(self.bos.place(&mut tokens, writer, bos)?);
         warnings.extend(self.eos.place(&mut tokens, writer));
+        if let Some(&rows) = self.rows.get() {
+            check_rows(tokens.iter().map(|token| token.id), rows)?;
+        }
         Ok(TokenSequence { tokens, bos_id: self.bos_id(), warnings })
+    }
+}
+
+fn check_rows(ids: impl Iterator<Item = u32>, rows: usize) -> Result<(), PromptError> {
+    match ids.enumerate().find(|&(_, id)| id as usize >= rows) {
+        Some((index, id)) => Err(PromptError::IdOutsideVocabulary { id, index, vocab: rows }),
+        None => Ok(()),
     }
 }
 

@@ -30,7 +30,7 @@ enum Step {
 }
 
 /// A rule that files name.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     /// The names, the best known first.
     names: &'static [&'static str],

@@ -55,7 +55,7 @@ impl SentencePiece {
         }
         // These are sought in the text as it is typed.
         for piece in self.pieces.iter_mut().filter(|piece| piece.kind == Kind::UserDefined) {
-            piece.text = piece.text.replace(SPACE, " ");
+            piece.text = typed(&piece.text);
         }
         self.tokenizer()
             .map_err(|error| one_line(&error.to_string()))
@@ -118,6 +118,10 @@ impl SentencePiece {
         let mut vocab = Vocab::default();
         for (piece, id) in self.pieces.iter().zip(0u32..) {
             vocab.entry(piece.text.clone()).or_insert(id);
+            if piece.kind == Kind::UserDefined {
+                // Merges name it as the text is after normalisation.
+                vocab.entry(piece.text.replace(' ', &SPACE.to_string())).or_insert(id);
+            }
         }
         if let Some(why) = lacking_merge(&merges, |text| vocab.contains_key(text)) {
             return Err(why.into());
@@ -166,6 +170,11 @@ impl SentencePiece {
         let unknown = self.unknown().and_then(|id| u32::try_from(id).ok());
         Pieces::new(texts, special, Spelling::SentencePiece).with_unknown(unknown)
     }
+}
+
+/// A piece's text as a person types it.
+fn typed(piece: &str) -> String {
+    piece.replace(SPACE, " ")
 }
 
 fn replace(text: &str, by: &str) -> Result<NormalizerWrapper, tokenizers::Error> {

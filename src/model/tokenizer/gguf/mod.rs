@@ -43,8 +43,8 @@ struct Rebuilt {
 fn load(metadata: Metadata) -> Result<PromptTokenizer, String> {
     let pieces = metadata.vocabulary()?;
     let rebuilt = match metadata.kind()? {
-        "gpt2" => byte_level(metadata, pieces)?,
-        kind @ ("llama" | "gemma") => scored(metadata, pieces, kind == "llama")?,
+        "gpt2" => byte_level(metadata, &pieces)?,
+        "llama" => scored(metadata, pieces)?,
         "gemma4" => merged(metadata, pieces)?,
         "t5" => unigram(metadata, pieces)?,
         other => {
@@ -64,10 +64,10 @@ fn load(metadata: Metadata) -> Result<PromptTokenizer, String> {
 }
 
 /// BPE on bytes (`gpt2`), cut by the rule that the file names.
-fn byte_level(metadata: Metadata, vocabulary: Vec<Piece>) -> Result<Rebuilt, String> {
+fn byte_level(metadata: Metadata, vocabulary: &[Piece]) -> Result<Rebuilt, String> {
     let (rule, assumptions) = pre_rule(metadata)?;
     let tokenizer =
-        byte_level_bpe(metadata, &vocabulary, rule).map_err(|error| one_line(&error.to_string()))?;
+        byte_level_bpe(metadata, vocabulary, rule).map_err(|error| one_line(&error.to_string()))?;
     let special =
         vocabulary.iter().zip(0..).filter(|(piece, _)| piece.is_special()).map(|(_, id)| id).collect();
     let texts = vocabulary.iter().zip(0u32..).map(|(piece, id)| (piece.text.as_str(), id));
@@ -115,7 +115,7 @@ fn byte_level_bpe(
 }
 
 /// SentencePiece's BPE: merges by score, bytes for what no piece covers (`llama`).
-fn scored(metadata: Metadata, pieces: Vec<Piece>, space_in_front: bool) -> Result<Rebuilt, String> {
+fn scored(metadata: Metadata, pieces: Vec<Piece>) -> Result<Rebuilt, String> {
     let kept = pieces.iter().filter(|piece| piece.kind == Kind::Normal);
     let mut scores: Vec<f64> = kept.map(|piece| piece.score).collect();
     scores.dedup();
@@ -132,7 +132,7 @@ fn scored(metadata: Metadata, pieces: Vec<Piece>, space_in_front: bool) -> Resul
     let model = SentencePiece {
         pieces,
         algorithm: Algorithm::ScoredMerges,
-        space_in_front: metadata.flag("add_space_prefix").unwrap_or(space_in_front),
+        space_in_front: metadata.flag("add_space_prefix").unwrap_or(true),
         trims_spaces: false,
         charsmap: Vec::new(),
     };
