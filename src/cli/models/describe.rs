@@ -89,7 +89,8 @@ fn positions(spec: &ModelSpec) -> Fact {
         .collect();
     let mut said = ropes.iter().map(|(_, said)| said.as_str()).collect::<Vec<_>>().join("; local layers: ");
     if !without.is_empty() {
-        said += &format!("; none in layers {}", without.join(", "));
+        said.push_str("; none in layers ");
+        said.push_str(&without.join(", "));
     }
     let values: Vec<&Value> = ropes.iter().map(|(value, _)| value).collect();
     Fact::new(label, json!({ "kind": "rotary", "ropes": values, "rope_of_layer": spec.rope_of_layer }))
