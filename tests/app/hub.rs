@@ -188,9 +188,9 @@ fn a_refusal_is_one_line_that_says_where_to_ask() {
 #[test]
 fn a_gated_repository_that_lists_its_files_fails_in_the_dialog_when_it_is_opened() {
     let files: [(&str, &[u8]); 1] = [("n-Q8_0.gguf", b"eight bits")];
-    let server = HubServer::with_fault(&files, |request, reply| match request.path.contains("/resolve/") {
-        true => Reply::status(401).with("x-error-code", "GatedRepo"),
-        false => reply,
+    let server = HubServer::with_fault(&files, |request, reply| {
+        let gated = request.path.contains("/resolve/");
+        if gated { Reply::status(401).with("x-error-code", "GatedRepo") } else { reply }
     });
     let mut desk = desk(server);
     desk.list("o/n");
