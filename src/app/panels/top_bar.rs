@@ -126,7 +126,7 @@ fn run_and_cancel(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>, pa
 }
 
 /// A character of the progress line is about as wide, in points.
-const CHARACTER_WIDTH: f32 = 6.3;
+const CHARACTER_WIDTH: f32 = 5.7;
 
 /// The bar keeps its place while nothing runs, so that nothing moves when a job begins.
 fn progress(ui: &mut Ui, state: &AppState, palette: Palette) {

@@ -151,7 +151,7 @@ fn one_rope(rope: &RopeSpec, head_dim: usize) -> (Value, String) {
 }
 
 fn attention(spec: &ModelSpec) -> Fact {
-    let mut said = vec![format!("scale {}", spec.attention_scale)];
+    let mut said = vec![format!("scale {:.4}", spec.attention_scale)];
     if spec.scale_by_inverse_layer {
         said.push("divided by the layer's number".to_owned());
     }
@@ -200,7 +200,7 @@ fn norm(spec: &ModelSpec) -> Fact {
         "kind": format!("{:?}", norm.kind), "epsilon": norm.eps, "weight": norm.has_weight, "bias": norm.has_bias,
         "plus_one": norm.plus_one,
     });
-    Fact::new("Norm", value).said(format!("{kind}, epsilon {}", norm.eps))
+    Fact::new("Norm", value).said(format!("{kind}, epsilon {:e}", norm.eps as f32))
 }
 
 fn mlp(spec: &ModelSpec) -> Fact {
