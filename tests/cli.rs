@@ -476,7 +476,7 @@ fn info_tells_a_gguf_by_its_header() {
     let model = smollm2_path().display().to_string();
     let info = json_of(&sinkscope(&["models", "info", &model, "--json"]));
     assert_eq!(info["parameters"], 134_515_008);
-    assert_eq!(info["tokenizer"]["tokenizer"], "byte-level BPE, rule smollm");
+    assert_eq!(info["tokenizer"]["tokenizer"], "byte-level BPE (smollm)");
     assert_eq!(info["tokenizer"]["bos"]["text"], "<|im_start|>");
     assert_eq!(info["tokenizer"]["chat_template"], true);
     let stored = info["memory_bytes"]["stored"].as_u64().expect("bytes");

@@ -9,7 +9,7 @@ use sinkscope::app::hub::HubCommand;
 use sinkscope::app::settings::{Recent, Settings};
 use sinkscope::app::{App, AppState, Command, Picked, Services};
 use sinkscope::engine::Engine;
-use sinkscope::model::source::Locator;
+use sinkscope::model::source::{Locator, ModelRef};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -188,9 +188,9 @@ fn a_refusal_is_one_line_that_says_where_to_ask() {
 #[test]
 fn a_gated_repository_that_lists_its_files_fails_in_the_dialog_when_it_is_opened() {
     let files: [(&str, &[u8]); 1] = [("n-Q8_0.gguf", b"eight bits")];
-    let server = HubServer::with_fault(&files, |request, reply| match request.path.contains("/resolve/") {
-        true => Reply::status(401).with("x-error-code", "GatedRepo"),
-        false => reply,
+    let server = HubServer::with_fault(&files, |request, reply| {
+        let gated = request.path.contains("/resolve/");
+        if gated { Reply::status(401).with("x-error-code", "GatedRepo") } else { reply }
     });
     let mut desk = desk(server);
     desk.list("o/n");
@@ -199,6 +199,18 @@ fn a_gated_repository_that_lists_its_files_fails_in_the_dialog_when_it_is_opened
     assert!(desk.is_shown("o/n is gated; ask for access at "));
     assert_eq!(desk.offered(), ["Q8_0, 10 B"], "the choices stay");
     assert!(desk.state().model.is_none() && desk.state().hub.can_open());
+}
+
+#[test]
+fn listing_leaves_the_model_that_is_being_opened_alone() {
+    let files: [(&str, &[u8]); 1] = [("n-Q8_0.gguf", b"eight bits")];
+    let mut desk = desk(HubServer::new(&files));
+    let path = std::path::PathBuf::from("tests/fixtures/tiny/llama");
+    desk.harness.state_mut().state_mut().handle(Command::OpenModel(ModelRef::Path(path)));
+    desk.list("o/n");
+    desk.step_until("a model", |state| state.model.is_some());
+    assert_eq!(desk.offered(), ["Q8_0, 10 B"]);
+    assert!(desk.state().hub.is_open, "the model that opened is another one");
 }
 
 #[test]

@@ -4,7 +4,12 @@
 use crate::stage::{SINKS, Stage, showing};
 use crate::support;
 use egui_kittest::kittest::Queryable as _;
+use sinkscope::app::Command;
+use sinkscope::app::hub::HubCommand;
 use sinkscope::app::view::Tab;
+use sinkscope::engine::Event;
+use sinkscope::model::source::{ModelChoice, ModelFormat, ModelRef, RepoFile, RepoListing};
+use std::collections::BTreeMap;
 
 fn is_skipped() -> bool {
     let skipped = std::env::var_os("WGPU_BACKEND").is_none();
@@ -49,6 +54,62 @@ fn sinks_dark() {
 #[test]
 fn sinks_light() {
     snapshot("sinks_light", egui::Theme::Light, |stage| stage.click("Sinks"));
+}
+
+/// What a repository of quantisations might answer: one of them here, one half here.
+fn listing() -> RepoListing {
+    let choice = |label: &str, mib: u64, cached_mib: u64| {
+        let file = RepoFile {
+            path: format!("SmolLM2-135M-Instruct-{label}.gguf"),
+            size_bytes: Some(mib << 20),
+            cached_bytes: cached_mib << 20,
+            is_cached: cached_mib == mib,
+        };
+        let name = format!("owner/SmolLM2-135M-Instruct-GGUF:{label}");
+        ModelChoice {
+            model: ModelRef::Hub { repository: name.clone(), revision: None },
+            name,
+            format: ModelFormat::Gguf,
+            quantisation: Some(label.to_owned()),
+            files: vec![file],
+        }
+    };
+    RepoListing {
+        repository: "owner/SmolLM2-135M-Instruct-GGUF".into(),
+        revision: None,
+        commit: "0123456789abcdef0123456789abcdef01234567".into(),
+        page: "https://hub.example/owner/SmolLM2-135M-Instruct-GGUF".into(),
+        gated: true,
+        with_token: false,
+        choices: vec![choice("Q4_K_M", 101, 101), choice("Q8_0", 138, 69), choice("F16", 258, 0)],
+        meant: Some(1),
+        unsuitable: None,
+        from_cache: None,
+        parameters: BTreeMap::new(),
+        free_bytes: Some(50 << 30),
+        cache: "/home/user/.cache/huggingface/hub".into(),
+    }
+}
+
+fn hub_snapshot(name: &str, theme: egui::Theme) {
+    snapshot(name, theme, |stage| {
+        let state = stage.harness.state_mut().state_mut();
+        let repository = "owner/SmolLM2-135M-Instruct-GGUF".to_owned();
+        state.handle(Command::Hub(HubCommand::SetName(repository)));
+        state.handle(Command::Hub(HubCommand::List));
+        stage.engine.say(Event::Listed(Box::new(listing())));
+        stage.settle();
+    });
+}
+
+#[test]
+fn hub_dark() {
+    hub_snapshot("hub_dark", egui::Theme::Dark);
+}
+
+#[test]
+fn hub_light() {
+    hub_snapshot("hub_light", egui::Theme::Light);
 }
 
 fn eviction_snapshot(name: &str, theme: egui::Theme) {

@@ -177,18 +177,20 @@ fn without_the_hub_the_cache_is_listed_and_says_so() {
 }
 
 #[test]
-fn a_list_that_leads_to_another_host_ends_there_and_keeps_the_token() {
+fn the_next_page_is_asked_of_the_same_host_wherever_its_address_leads() {
     let elsewhere = HubServer::new(&[]);
     let address = elsewhere.endpoint.clone();
-    let server = HubServer::with_fault(&folder_model(b"w"), move |request, mut reply| {
-        if request.path.contains("/tree/") {
-            reply.headers.retain(|(name, _)| name != "link");
-            reply = reply.with("link", &format!("<{address}/tree?cursor=1>; rel=\"next\""));
+    let server = HubServer::with_fault(&folder_model(b"w"), move |_, mut reply| {
+        for (name, value) in &mut reply.headers {
+            if name == "link" {
+                *value = value.replace('<', &format!("<{address}"));
+            }
         }
         reply
     });
     let place = Place::new();
-    let _ = list(&place.locator(&server).with_token("hf_secret"), "o/n");
+    let listing = list(&place.locator(&server).with_token("hf_secret"), "o/n").unwrap();
+    assert_eq!(listing.choices[0].files.len(), 5, "all pages");
     assert!(elsewhere.requests().is_empty(), "{:?}", elsewhere.requests());
 }
 

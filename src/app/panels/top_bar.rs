@@ -125,15 +125,16 @@ fn run_and_cancel(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>, pa
     }
 }
 
+/// A character of the progress line is about as wide, in points.
+const CHARACTER_WIDTH: f32 = 5.7;
+
 /// The bar keeps its place while nothing runs, so that nothing moves when a job begins.
 fn progress(ui: &mut Ui, state: &AppState, palette: Palette) {
     let size = vec2((ui.available_width() - 8.0).clamp(60.0, 420.0), 22.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     let Some(job) = &state.job else { return };
-    /// A character of the line is about as wide, in points.
-    const CHARACTER: f32 = 6.3;
     let line = job.line();
-    let shown = job.line_within((rect.width() / CHARACTER) as usize);
+    let shown = job.line_within((rect.width() / CHARACTER_WIDTH) as usize);
     let bar = egui::Rect::from_min_max(egui::pos2(rect.left(), rect.bottom() - 4.0), rect.max);
     paint_bar(ui.painter(), bar, job.fraction().unwrap_or(0.0), palette.raised, palette.accent);
     let text = rect.left_top() + vec2(0.0, 1.0);

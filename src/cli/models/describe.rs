@@ -89,7 +89,8 @@ fn positions(spec: &ModelSpec) -> Fact {
         .collect();
     let mut said = ropes.iter().map(|(_, said)| said.as_str()).collect::<Vec<_>>().join("; local layers: ");
     if !without.is_empty() {
-        said += &format!("; none in layers {}", without.join(", "));
+        said.push_str("; none in layers ");
+        said.push_str(&without.join(", "));
     }
     let values: Vec<&Value> = ropes.iter().map(|(value, _)| value).collect();
     Fact::new(label, json!({ "kind": "rotary", "ropes": values, "rope_of_layer": spec.rope_of_layer }))
@@ -150,7 +151,7 @@ fn one_rope(rope: &RopeSpec, head_dim: usize) -> (Value, String) {
 }
 
 fn attention(spec: &ModelSpec) -> Fact {
-    let mut said = vec![format!("scale {}", spec.attention_scale)];
+    let mut said = vec![format!("scale {:.4}", spec.attention_scale)];
     if spec.scale_by_inverse_layer {
         said.push("divided by the layer's number".to_owned());
     }
@@ -199,7 +200,7 @@ fn norm(spec: &ModelSpec) -> Fact {
         "kind": format!("{:?}", norm.kind), "epsilon": norm.eps, "weight": norm.has_weight, "bias": norm.has_bias,
         "plus_one": norm.plus_one,
     });
-    Fact::new("Norm", value).said(format!("{kind}, epsilon {}", norm.eps))
+    Fact::new("Norm", value).said(format!("{kind}, epsilon {:e}", norm.eps as f32))
 }
 
 fn mlp(spec: &ModelSpec) -> Fact {

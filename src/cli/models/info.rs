@@ -21,7 +21,6 @@ struct Known {
     /// What the configuration says and is ignored, or leaves out and is assumed.
     warnings: Vec<String>,
     tokenizer: Result<PromptTokenizer, String>,
-    tokenizer_kind: String,
     stored: Stored,
 }
 
@@ -68,7 +67,6 @@ fn of_folder(folder: &Path, stored: Stored) -> crate::Result<Known> {
         spec,
         warnings,
         tokenizer: PromptTokenizer::from_folder(folder).map_err(|error| error.to_string()),
-        tokenizer_kind: kind_in_folder(folder),
         stored,
     })
 }
@@ -77,61 +75,23 @@ fn of_gguf(header: &GgufHeader, path: &Path, stored: Stored) -> crate::Result<Kn
     let mut spec = spec_of_gguf(header, path)?;
     if header.tensors.iter().any(|tensor| tensor.name == "rope_freqs.weight") {
         // The divisors themselves are among the weights.
-        spec.ropes[0].scaling = RopeScaling::PerFrequency { divisors: Vec::new() };
+        for rope in &mut spec.ropes {
+            rope.scaling = RopeScaling::PerFrequency { divisors: Vec::new() };
+        }
     }
-    let model = header.str("tokenizer.ggml.model").unwrap_or("none");
-    let pre = header.str("tokenizer.ggml.pre").map(|pre| format!(", rule {pre}")).unwrap_or_default();
-    let kind = match model {
-        "gpt2" => "byte-level BPE",
-        "llama" => "SentencePiece BPE",
-        "t5" => "SentencePiece unigram",
-        "bert" => "WordPiece",
-        other => other,
-    };
     Ok(Known {
         spec,
         warnings: Vec::new(),
         tokenizer: PromptTokenizer::from_gguf(header, path).map_err(|error| error.to_string()),
-        tokenizer_kind: format!("{kind}{pre}"),
         stored,
     })
 }
 
-/// What kind of tokenizer `tokenizer.json` describes.
-fn kind_in_folder(folder: &Path) -> String {
-    #[derive(serde::Deserialize)]
-    struct File {
-        model: Model,
-        #[serde(default)]
-        decoder: Value,
-        #[serde(default)]
-        pre_tokenizer: Value,
-    }
-    #[derive(serde::Deserialize)]
-    struct Model {
-        #[serde(rename = "type")]
-        kind: Option<String>,
-        #[serde(default)]
-        byte_fallback: Option<bool>,
-    }
-    let text = std::fs::read(folder.join("tokenizer.json")).unwrap_or_default();
-    let Ok(file) = serde_json::from_slice::<File>(&text) else { return "unknown".to_owned() };
-    let kind = file.model.kind.unwrap_or_else(|| "BPE".to_owned());
-    let byte_level =
-        [&file.decoder, &file.pre_tokenizer].iter().any(|part| part.to_string().contains("ByteLevel"));
-    match kind.as_str() {
-        _ if byte_level => format!("byte-level {kind}"),
-        _ if file.model.byte_fallback == Some(true) => format!("{kind} with byte fallback"),
-        _ => kind,
-    }
-}
-
 /// The tokenizer's facts; where it can't be used, why.
 fn tokenizer_facts(known: &Known) -> Vec<Fact> {
-    let kind = Fact::new("Tokenizer", known.tokenizer_kind.as_str());
     let tokenizer = match &known.tokenizer {
         Ok(tokenizer) => tokenizer,
-        Err(why) => return vec![kind, Fact::new("Tokenizer problem", why.as_str())],
+        Err(why) => return vec![Fact::new("Tokenizer problem", why.as_str())],
     };
     let token = tokenizer.bos_id().and_then(|id| {
         let sequence = tokenizer.sequence_of_ids(&[id], known.spec.vocab).ok()?;
@@ -147,7 +107,7 @@ fn tokenizer_facts(known: &Known) -> Vec<Fact> {
         None => Fact::new("BOS", Value::Null).said("none"),
     };
     vec![
-        kind,
+        Fact::new("Tokenizer", tokenizer.kind()),
         Fact::new("Tokens", tokenizer.vocab_size()),
         bos,
         Fact::new("Chat template", tokenizer.has_chat_template()),
@@ -159,6 +119,9 @@ fn warnings(known: &Known) -> Vec<String> {
     let mut warnings = known.warnings.clone();
     if let Ok(tokenizer) = &known.tokenizer {
         warnings.extend(tokenizer.assumptions().iter().cloned());
+        // That there is no template is no warning; that it is broken is one.
+        let broken = tokenizer.template_problem().filter(|_| tokenizer.has_chat_template());
+        warnings.extend(broken.map(|error| error.to_string()));
         warnings.extend(tokenizer.check_vocabulary(known.spec.vocab).err().map(|error| error.to_string()));
     }
     warnings
@@ -208,5 +171,6 @@ fn in_words(glimpse: &Glimpse, known: &Known) -> String {
     lines.extend(tokenizer_facts(known).into_iter().map(|fact| (fact.label, fact.text)));
     lines.extend(warnings(known).into_iter().map(|warning| ("Note", warning)));
     let width = lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
-    lines.iter().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
+    let lines: Vec<String> = lines.iter().map(|(label, text)| format!("{label:width$}  {text}")).collect();
+    lines.join("\n") + "\n"
 }

@@ -24,6 +24,16 @@ pub(super) struct Asking<'a> {
     pub(super) cancel: &'a CancelToken,
 }
 
+impl Asking<'_> {
+    /// Waits where the Hub asks to come back soon; says whether it did.
+    fn waited(self, status: StatusCode, headers: &HeaderMap, attempt: u64) -> Result<bool, SourceError> {
+        let Some(wait) = short_wait(status, headers).filter(|_| attempt < TRIES) else { return Ok(false) };
+        self.reporter.notice(&format!("The Hub asks to slow down (429); waiting {} s", wait.as_secs()));
+        pause(wait, self.cancel)?;
+        Ok(true)
+    }
+}
+
 impl Hub {
     /// Asks for a repository's commit and files.
     pub(super) fn list(
@@ -47,15 +57,14 @@ impl Hub {
     ) -> Result<Vec<TreeFile>, SourceError> {
         let mut url = self.url(&["api", "models", &name.owner, &name.name, "tree", commit])?;
         url.set_query(Some("recursive=true"));
-        let home = url.origin();
         let what = format!("list of files of {}", name.repository());
         let mut files = Vec::new();
         for _ in 0..PAGES {
             let (headers, body) = self.get(&url, name, &what, asking)?;
             files.extend(parse_tree(&body).map_err(|why| self.unreachable(why))?);
-            let next = next_page(&headers).and_then(|next| url.join(next).ok());
-            match next.filter(|next| next.origin() == home) {
-                Some(next) => url = next,
+            match next_page(&headers).and_then(|next| url.join(next).ok()) {
+                // A mirror passes on the Hub's addresses: it is the mirror that is asked, wherever they lead.
+                Some(next) => url.set_query(next.query()),
                 None => return Ok(files),
             }
         }
@@ -86,7 +95,7 @@ impl Hub {
                 Err(SourceError::Unreachable { .. }) if attempt < TRIES => {}
                 Err(error) => return Err(error),
                 Ok((status, headers)) => {
-                    if self.waited(status, &headers, attempt, asking)? {
+                    if asking.waited(status, &headers, attempt)? {
                         continue;
                     }
                     // The answer for a large file is a redirect whose headers describe the file.
@@ -119,26 +128,12 @@ impl Hub {
                 Ok((status, headers, response.text().map_err(|error| reason(&error.without_url()))?))
             });
             let (status, headers, body) = self.answer(asked, asking.patience)?;
-            if self.waited(status, &headers, attempt, asking)? {
+            if asking.waited(status, &headers, attempt)? {
                 continue;
             }
             self.require_success(status, &headers, name, what)?;
             return Ok((headers, body));
         }
-    }
-
-    /// Waits where the Hub asks to come back soon; says whether it did.
-    fn waited(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        attempt: u64,
-        asking: Asking<'_>,
-    ) -> Result<bool, SourceError> {
-        let Some(wait) = short_wait(status, headers).filter(|_| attempt < TRIES) else { return Ok(false) };
-        asking.reporter.notice(&format!("The Hub asks to slow down (429); waiting {} s", wait.as_secs()));
-        pause(wait, asking.cancel)?;
-        Ok(true)
     }
 
     /// Reads a range of a file and appends it; starts `into` anew where the server knows no ranges.

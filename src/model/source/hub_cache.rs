@@ -3,7 +3,7 @@
 
 use super::gguf_files::{gguf_models, split_part};
 use super::names::{HubName, Pick, is_gguf, stem};
-use super::repository::{INDEX, SINGLE, shards};
+use super::repository::{INDEX, SINGLE, shards, tokenizer_files};
 use super::{LocatedModel, SourceError};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -75,13 +75,11 @@ impl HubCache {
         let whole = length(self.snapshot_file(name, commit, file)).or_else(|| {
             length(self.blob(name, blob?)).filter(|&bytes| size_bytes.is_none_or(|size| size == bytes))
         });
-        match whole {
-            Some(bytes) => (bytes, true),
-            None => {
-                let partial = blob.and_then(|blob| length(self.partial(name, blob))).unwrap_or(0);
-                (partial.min(size_bytes.unwrap_or(u64::MAX)), false)
-            }
+        if let Some(bytes) = whole {
+            return (bytes, true);
         }
+        let partial = blob.and_then(|blob| length(self.partial(name, blob))).unwrap_or(0);
+        (partial.min(size_bytes.unwrap_or(u64::MAX)), false)
     }
 
     /// The commit that a branch or tag stood for when it was last asked for.
@@ -167,7 +165,7 @@ pub(super) fn is_commit(revision: &str) -> bool {
 fn folder_weights(folder: &Path) -> Option<PathBuf> {
     let there = |name: &str| Some(folder.join(name)).filter(|file| file.is_file());
     there("config.json")?;
-    there("tokenizer.json")?;
+    tokenizer_files(|name| there(name).is_some())?;
     if let Some(single) = there(SINGLE) {
         return Some(single);
     }

@@ -269,7 +269,10 @@ mod tests {
     fn without_a_model_it_says_what_is_missing() {
         let (offered, _, why) = choices("o/n", &[file("model.safetensors", 1), file("config.json", 1)]);
         assert!(offered.is_empty());
-        assert_eq!(why.as_deref(), Some("it has no tokenizer.json"));
+        assert_eq!(
+            why.as_deref(),
+            Some("it has no tokenizer.json (nor vocab.json with merges.txt, nor tokenizer.model)")
+        );
         let (_, _, why) = choices("o/n", &[file("pytorch_model.bin", 1)]);
         let wanted = "it has neither safetensors weights nor a GGUF file";
         assert_eq!(why.as_deref(), Some(wanted));

@@ -67,8 +67,7 @@ fn parse_page(path: &str) -> Option<ModelRef> {
     let (owner, name) = (parts.next()?, parts.next()?);
     let (kind, revision, file) = (parts.next(), parts.next(), parts.next());
     let file = match kind {
-        None => None,
-        Some("tree") => None,
+        None | Some("tree") => None,
         Some("blob" | "resolve") => file,
         Some(_) => return None,
     };

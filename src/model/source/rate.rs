@@ -57,7 +57,7 @@ impl TransferRate {
     #[must_use]
     pub fn describe(&self, done_bytes: u64, total_bytes: Option<u64>) -> String {
         let amount = match total_bytes {
-            Some(total) => amount(format_bytes(done_bytes), &format_bytes(total)),
+            Some(total) => amount(&format_bytes(done_bytes), &format_bytes(total)),
             None => format_bytes(done_bytes),
         };
         let speed = self.bytes_per_second().map(|speed| format!("{}/s", format_bytes(speed as u64)));
@@ -68,9 +68,9 @@ impl TransferRate {
 }
 
 /// `61 of 88 MiB`; with both units where they differ.
-fn amount(done: String, total: &str) -> String {
+fn amount(done: &str, total: &str) -> String {
     let unit = |text: &str| text.rsplit_once(' ').map(|(number, unit)| (number.to_owned(), unit.to_owned()));
-    match (unit(&done), unit(total)) {
+    match (unit(done), unit(total)) {
         (Some((number, one)), Some((_, other))) if one == other => format!("{number} of {total}"),
         _ => format!("{done} of {total}"),
     }

@@ -6,11 +6,24 @@ use super::names::{Pick, is_plain_path};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files without which a safetensors folder is no model.
-const REQUIRED: [&str; 2] = ["config.json", "tokenizer.json"];
+/// The file without which a safetensors folder is no model.
+const CONFIG: &str = "config.json";
+/// The files of a tokenizer, the best first: older models have no `tokenizer.json`.
+const TOKENIZERS: [&[&str]; 3] = [
+    &["tokenizer.json"],
+    &["vocab.json", "merges.txt", "added_tokens.json"],
+    &["tokenizer.model", "added_tokens.json"],
+];
+/// What a tokenizer may lack.
+const ADDED_TOKENS: &str = "added_tokens.json";
 /// Files that are taken along when they are there.
-const OPTIONAL: [&str; 4] =
-    ["tokenizer_config.json", "generation_config.json", "special_tokens_map.json", "chat_template.jinja"];
+const OPTIONAL: [&str; 5] = [
+    "tokenizer_config.json",
+    "generation_config.json",
+    "special_tokens_map.json",
+    "chat_template.jinja",
+    "chat_template.json",
+];
 /// The usual name of unsharded weights.
 pub(super) const SINGLE: &str = "model.safetensors";
 /// The usual name of the list of shards.
@@ -79,13 +92,19 @@ pub(super) fn select_safetensors(
 ) -> Option<Result<Selection, SourceError>> {
     let has = |name: &str| files.iter().any(|file| file == name);
     let weights = safetensors(files)?;
-    if let Some(missing) = REQUIRED.iter().find(|name| !has(name)) {
-        let why = format!("it has no {missing}");
-        return Some(Err(SourceError::Unsuitable { repository: repository.to_owned(), why }));
+    let missing = |what: &str| {
+        let why = format!("it has no {what}");
+        Some(Err(SourceError::Unsuitable { repository: repository.to_owned(), why }))
+    };
+    if !has(CONFIG) {
+        return missing(CONFIG);
     }
+    let Some(tokenizer) = tokenizer_files(has) else {
+        return missing("tokenizer.json (nor vocab.json with merges.txt, nor tokenizer.model)");
+    };
     let index = (weights == Weights::Sharded).then_some(INDEX);
-    let small = REQUIRED.into_iter().chain(OPTIONAL).chain(index).filter(|name| has(name)).map(str::to_owned);
-    Some(Ok(Selection { small: small.collect(), weights }))
+    let small = std::iter::once(CONFIG).chain(tokenizer.iter().copied()).chain(OPTIONAL).chain(index);
+    Some(Ok(Selection { small: small.filter(|name| has(name)).map(str::to_owned).collect(), weights }))
 }
 
 fn whole_gguf(repository: &str, model: &GgufModel) -> Result<Selection, SourceError> {
@@ -126,7 +145,12 @@ fn safetensors(files: &[String]) -> Option<Weights> {
 
 /// Whether a file is one of those that come with the weights of a folder.
 pub(super) fn is_small(file: &str) -> bool {
-    REQUIRED.contains(&file) || OPTIONAL.contains(&file)
+    file == CONFIG || TOKENIZERS.iter().any(|files| files.contains(&file)) || OPTIONAL.contains(&file)
+}
+
+/// The best tokenizer that is there, by its files.
+pub(super) fn tokenizer_files(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
+    TOKENIZERS.into_iter().find(|files| files.iter().all(|file| *file == ADDED_TOKENS || has(file)))
 }
 
 /// Whether a file is a shard by its name; other weights beside them (`consolidated.safetensors`) are copies.
@@ -192,6 +216,15 @@ mod tests {
     }
 
     #[test]
+    fn older_models_bring_the_tokenizer_that_they_have() {
+        let small = |files: &[&str]| select("o/n", &names(files), &Pick::Usual).unwrap().small;
+        let gpt2 = ["config.json", "vocab.json", "merges.txt", "model.safetensors"];
+        assert_eq!(small(&gpt2), names(&["config.json", "vocab.json", "merges.txt"]));
+        let llama = ["config.json", "tokenizer.model", "added_tokens.json", "model.safetensors"];
+        assert_eq!(small(&llama), names(&["config.json", "tokenizer.model", "added_tokens.json"]));
+    }
+
+    #[test]
     fn shards_come_from_the_index() {
         let files = names(&["config.json", "tokenizer.json", INDEX, "model-00001-of-00002.safetensors"]);
         let selection = select("o/n", &files, &Pick::Usual).unwrap();
@@ -250,7 +283,10 @@ mod tests {
         for (files, message) in [
             (&["pytorch_model.bin", "config.json"][..], "it has neither safetensors weights nor a GGUF file"),
             (&["model.safetensors", "tokenizer.json"], "it has no config.json"),
-            (&["model.safetensors", "config.json"], "it has no tokenizer.json"),
+            (
+                &["model.safetensors", "config.json", "vocab.json"],
+                "it has no tokenizer.json (nor vocab.json with merges.txt, nor tokenizer.model)",
+            ),
             (&["a.safetensors", "b.safetensors"], "it has neither safetensors weights nor a GGUF file"),
         ] {
             let error = select("o/n", &names(files), &Pick::Usual).unwrap_err().to_string();

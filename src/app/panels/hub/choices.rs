@@ -6,9 +6,7 @@ use crate::app::format;
 use crate::app::hub::{HubCommand, HubPicker};
 use crate::app::theme::Palette;
 use crate::model::source::{ModelChoice, ModelFormat, RepoFile, RepoListing};
-use egui::{
-    Align2, CornerRadius, FontId, Frame, Key, Margin, Rect, ScrollArea, Sense, Stroke, Ui, pos2, vec2,
-};
+use egui::{Align2, CornerRadius, FontId, Frame, Margin, Rect, ScrollArea, Sense, Stroke, Ui, pos2, vec2};
 
 const ROW_HEIGHT: f32 = 30.0;
 const FILE_HEIGHT: f32 = 19.0;
@@ -133,8 +131,7 @@ fn row(ui: &mut Ui, choice: &ModelChoice, is_chosen: bool, enabled: bool, palett
         FontId::monospace(11.0),
         palette.weak,
     );
-    let chosen_by_key = response.has_focus() && ui.input(|input| input.key_pressed(Key::Space));
-    response.on_hover_text(&choice.name).clicked() || chosen_by_key
+    response.on_hover_text(&choice.name).clicked()
 }
 
 fn file_row(ui: &mut Ui, file: &RepoFile, palette: Palette) {
