@@ -1,7 +1,11 @@
 //! GGUF files, made by llama.cpp's converter from the tiny references, against the same references.
 
+mod broken;
 #[path = "../common/mod.rs"]
 mod common;
+mod dialects;
+mod stored;
+mod writer;
 
 use candle_core::{DType, Device, Tensor};
 use common::{fixture, located, max_difference, pattern, run};
