@@ -25,6 +25,12 @@ pub enum ModelError {
         /// The folder.
         path: PathBuf,
     },
+    /// A split model of which a file is not there.
+    #[error("A part of the split model is missing: put all parts into one folder: {}", path.display())]
+    MissingPart {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// The file exists but is not what it should be.
     #[error("{what} is damaged or not supported: {why}: {}", path.display())]
     Malformed {

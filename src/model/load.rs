@@ -2,15 +2,15 @@
 
 use super::config::{ConfigReading, read_config};
 use super::decoder::Decoder;
-use super::gguf::spec_of_gguf;
+use super::gguf::{GgufReading, spec_of_gguf};
 use super::placement::{
     Placement, Precision, PrecisionError, PrecisionPlan, available_device_bytes, device_name, open_device,
     plan_precision,
 };
 use super::source::LocatedModel;
-use super::spec::{RopeScaling, inventory};
+use super::spec::inventory;
 use super::tokenizer::PromptTokenizer;
-use super::weights::{FamilyWeights, GgufWeights, SafetensorsWeights, WeightSource};
+use super::weights::{FamilyWeights, GgufFiles, SafetensorsWeights, WeightSource};
 use super::{LoadOptions, ModelError, ModelInfo, ModelSpec};
 use crate::Result;
 use crate::progress::{CancelToken, Progress, ProgressUnit, Reporter};
@@ -106,14 +106,13 @@ fn open_folder(folder: &Path) -> Result<Files> {
 }
 
 fn open_gguf(path: &Path) -> Result<Files> {
-    let source = GgufWeights::open(path)?;
-    let mut spec = spec_of_gguf(source.header(), path)?;
-    if let Some(divisors) = source.rope_divisors(spec.head_dim / 2)? {
-        spec.ropes[0].scaling = RopeScaling::PerFrequency { divisors };
-    }
-    let tokenizer = PromptTokenizer::from_gguf(source.header(), path)?;
-    let source = Box::new(source.with_interleaved_heads(spec.heads, spec.kv_heads));
-    Ok(Files { spec, warnings: Vec::new(), source, tokenizer, first_file: path.to_owned() })
+    let files = GgufFiles::open(path)?;
+    let GgufReading { spec, layout, mut warnings } = spec_of_gguf(files.header(), path, &files)?;
+    let tokenizer = PromptTokenizer::from_gguf(files.header(), path)?;
+    let first_file = files.first_path().to_owned();
+    let source = Box::new(files.weights(&spec, layout)?);
+    warnings.extend(source.unused());
+    Ok(Files { spec, warnings, source, tokenizer, first_file })
 }
 
 /// The precision that the weights are kept in.

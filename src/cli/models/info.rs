@@ -4,13 +4,12 @@ use super::describe::{Fact, describe, object};
 use super::list::pretty;
 use super::stored::Stored;
 use crate::model::config::{ConfigReading, read_config};
-use crate::model::gguf::{GgufHeader, spec_of_gguf};
+use crate::model::gguf::{GgufHeader, GgufReading, HeaderOnly, Vectors, spec_of_gguf};
 use crate::model::source::{Glimpse, GlimpseContent, Locator, ModelChoice, ModelRef};
-use crate::model::spec::RopeScaling;
 use crate::model::tokenizer::PromptTokenizer;
+use crate::model::weights::GgufFiles;
 use crate::model::{ModelError, ModelSpec};
 use crate::progress::{CancelToken, Reporter};
-use crate::raw::MappedFile;
 use crate::units::format_bytes;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -41,18 +40,15 @@ fn known(glimpse: &Glimpse) -> crate::Result<Known> {
     match &glimpse.content {
         GlimpseContent::Whole(path) if path.is_dir() => of_folder(path, Stored::in_folder(path)?),
         GlimpseContent::Whole(path) => {
-            let mapped = MappedFile::open(path).map_err(|error| ModelError::read(&error, path))?;
-            let header = GgufHeader::parse(&mapped).map_err(|why| ModelError::Malformed {
-                what: "GGUF file",
-                why,
-                path: path.clone(),
-            })?;
-            of_gguf(&header, path, Stored::in_gguf(&header, mapped.len() as u64))
+            let files = GgufFiles::open(path)?;
+            let stored = Stored::in_gguf(files.header(), files.bytes());
+            of_gguf(files.header(), path, &files, stored)
         }
         GlimpseContent::Folder(folder) => of_folder(folder, Stored::on_hub(glimpse)),
         GlimpseContent::Header(header) => {
             let size_bytes = glimpse.choice.as_ref().map_or(0, ModelChoice::total_bytes);
-            of_gguf(header, Path::new(&glimpse.name), Stored::in_gguf(header, size_bytes))
+            let stored = Stored::in_gguf(header, size_bytes);
+            of_gguf(header, Path::new(&glimpse.name), &HeaderOnly(header), stored)
         }
     }
 }
@@ -71,17 +67,11 @@ fn of_folder(folder: &Path, stored: Stored) -> crate::Result<Known> {
     })
 }
 
-fn of_gguf(header: &GgufHeader, path: &Path, stored: Stored) -> crate::Result<Known> {
-    let mut spec = spec_of_gguf(header, path)?;
-    if header.tensors.iter().any(|tensor| tensor.name == "rope_freqs.weight") {
-        // The divisors themselves are among the weights.
-        for rope in &mut spec.ropes {
-            rope.scaling = RopeScaling::PerFrequency { divisors: Vec::new() };
-        }
-    }
+fn of_gguf(header: &GgufHeader, path: &Path, vectors: &dyn Vectors, stored: Stored) -> crate::Result<Known> {
+    let GgufReading { spec, warnings, .. } = spec_of_gguf(header, path, vectors)?;
     Ok(Known {
         spec,
-        warnings: Vec::new(),
+        warnings,
         tokenizer: PromptTokenizer::from_gguf(header, path).map_err(|error| error.to_string()),
         stored,
     })

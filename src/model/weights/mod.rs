@@ -1,14 +1,17 @@
 //! Weights by name, from safetensors or GGUF, as f32 tensors of a checked shape.
 
 mod family;
+mod ggml;
 mod gguf;
+mod gguf_file;
+mod iq4;
 pub(in crate::model) mod layout;
 mod mxfp4;
 mod safetensors;
 
 pub use family::FamilyWeights;
-pub use gguf::GgufWeights;
-pub(crate) use gguf::type_name;
+pub(crate) use ggml::type_name;
+pub use gguf::{GgufFiles, GgufLayout, GgufWeights};
 pub use safetensors::SafetensorsWeights;
 
 use super::ModelError;
