@@ -33,11 +33,15 @@ struct ModelReport<'a> {
     head_dim: usize,
     vocab: usize,
     parameters: u64,
+    weight_bytes: u64,
     dtype: &'a str,
+    dtype_reason: &'a str,
     stored_as: &'a str,
     device: &'a str,
     source: &'a str,
     sha256: &'a str,
+    /// What the model's files say that was ignored, or leave out that was assumed.
+    warnings: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -95,11 +99,14 @@ impl<'a> Report<'a> {
                 head_dim: model.spec.head_dim,
                 vocab: model.spec.vocab,
                 parameters: model.parameters,
+                weight_bytes: model.weight_bytes,
                 dtype: &model.dtype,
+                dtype_reason: &model.dtype_reason,
                 stored_as: &model.stored_as,
                 device: &model.device,
                 source: &model.source,
                 sha256: &model.sha256,
+                warnings: &model.warnings,
             },
             tokens: tokens
                 .map(|(index, (token, &class))| TokenReport {

@@ -77,7 +77,11 @@ pub fn load_model(
         weight_bytes: decoder.weight_bytes(),
         has_chat_template: tokenizer.has_chat_template(),
         load_ms: start.elapsed().as_secs_f64() * 1e3,
-        warnings: warnings.into_iter().chain(no_device).collect(),
+        warnings: warnings
+            .into_iter()
+            .chain(tokenizer.assumptions().iter().cloned())
+            .chain(no_device)
+            .collect(),
         spec,
     };
     Ok(LoadedModel { info: Arc::new(info), decoder, tokenizer })

@@ -1,6 +1,8 @@
 //! `sinkscope bench`: this program measured on this machine, side by side in one run.
 
+mod child;
 mod evict;
+mod load;
 mod machine;
 mod prefill;
 
@@ -22,12 +24,15 @@ pub enum Bench {
     Prefill(prefill::PrefillArgs),
     /// Simulated caches against a token loop and against the full prefill.
     Evict(evict::EvictBenchArgs),
+    /// The model in f32, in 16 bits and quantised: time, memory, and what it does to the profile.
+    Load(load::LoadArgs),
 }
 
 pub(super) fn run(args: &BenchArgs, cancel: &CancelToken) -> Result<()> {
     match &args.what {
         Bench::Prefill(args) => prefill::run(args, cancel),
         Bench::Evict(args) => evict::run(args, cancel),
+        Bench::Load(args) => load::run(args, cancel),
     }
 }
 

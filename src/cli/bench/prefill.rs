@@ -1,7 +1,7 @@
 //! `sinkscope bench prefill`: what observing every attention weight costs.
 
 use super::machine::matrix_product_gflops;
-use super::{made_up_ids, median};
+use super::{child, made_up_ids, median};
 use crate::Result;
 use crate::capture::{PrefillOptions, PrefillTiming, plain_prefill, prefill};
 use crate::cli::TerminalReporter;
@@ -13,6 +13,7 @@ use candle_core::{DType, Device, Tensor};
 use candle_transformers::models::llama::{Cache, Config, Llama};
 use clap::Args;
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -175,22 +176,9 @@ fn candle_layers_ms((llama, config): &(Llama, Config), ids: &[u32], decoder: &De
 /// Peak memory of `sinkscope analyze` over `n` tokens, as that process reports it.
 fn peak_of_fresh_process(model: &std::path::Path, n: usize) -> Option<u64> {
     let folder = tempfile::tempdir().ok()?;
-    let (ids_file, out_file) = (folder.path().join("ids.json"), folder.path().join("out.json"));
-    let ids = made_up_ids(n, 1000);
-    std::fs::write(&ids_file, serde_json::to_vec(&ids).ok()?).ok()?;
-    let status = std::process::Command::new(std::env::current_exe().ok()?)
-        .args(["analyze", "--offline", "--model"])
-        .arg(model)
-        .arg("--token-ids")
-        .arg(&ids_file)
-        .arg("--json")
-        .arg(&out_file)
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status();
-    if !status.ok()?.success() {
-        return None;
-    }
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&out_file).ok()?).ok()?;
-    report["memory"]["peak_rss_bytes"].as_u64()
+    let ids_file = folder.path().join("ids.json");
+    std::fs::write(&ids_file, serde_json::to_vec(&made_up_ids(n, 1000)).ok()?).ok()?;
+    let arguments: [&OsStr; 4] =
+        ["--model".as_ref(), model.as_os_str(), "--token-ids".as_ref(), ids_file.as_os_str()];
+    child::analyze(&arguments)?["memory"]["peak_rss_bytes"].as_u64()
 }
