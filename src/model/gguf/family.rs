@@ -1,6 +1,7 @@
 //! llama.cpp's architectures, as data: what a file does not say because its architecture implies it.
 
 use crate::model::spec::{Activation, ExpertGate, NormKind};
+use crate::model::weights::Names;
 
 /// An architecture of llama.cpp.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ pub(super) struct Family {
     pub(super) interleaved: bool,
     /// Whether `ffn_up` holds the gate, then the up projection.
     pub(super) gate_in_up: bool,
-    /// Whether `post_attention_norm` precedes the MLP, as in gpt-oss.
-    pub(super) mlp_norm_is_post_attention: bool,
+    /// Tensors that it calls otherwise than most.
+    pub(super) names: Names,
     pub(super) positions: Positions,
     /// Rotary base of local layers, which are then not stretched either.
     pub(super) local_theta: Option<f64>,
@@ -46,7 +47,7 @@ pub(super) enum Block {
     Sandwich,
     /// In parallel, with two norms, unless `use_parallel_residual` is false (GPT-NeoX).
     ParallelByKey,
-    /// In parallel; the second norm is there or not (Falcon, whose `attn_norm_2` is then attention's; Phi).
+    /// In parallel; the second norm is there or not (Falcon, Phi).
     Parallel,
     /// In parallel with one norm where there is no `ffn_norm` (StableLM).
     ParallelWithoutMlpNorm,
@@ -82,7 +83,7 @@ const LLAMA: Family = Family {
     gated_mlp: true,
     interleaved: true,
     gate_in_up: false,
-    mlp_norm_is_post_attention: false,
+    names: &[],
     positions: Positions::Rope(10_000.0),
     local_theta: None,
     yarn_truncates: true,
@@ -148,6 +149,8 @@ pub(super) static FAMILIES: [Family; 20] = [
     },
     Family {
         name: "falcon",
+        // Of the 40B model's two norms attention's is the second.
+        names: &[("attention_norm", "attn_norm_2"), ("mlp_norm", "attn_norm")],
         block: Block::Parallel,
         activation: Activation::Gelu,
         positions: Positions::Rope(10_000.0),
@@ -169,7 +172,7 @@ pub(super) static FAMILIES: [Family; 20] = [
     Family {
         name: "gpt-oss",
         interleaved: false,
-        mlp_norm_is_post_attention: true,
+        names: &[("mlp_norm", "post_attention_norm")],
         positions: Positions::Rope(150_000.0),
         yarn_truncates: false,
         windows: Windows::Usual { window: 128, period: 2 },

@@ -5,6 +5,8 @@ mod header;
 mod keys;
 mod rope;
 mod spec;
+mod vectors;
 
 pub use header::{GgufHeader, GgufTensor, GgufValue};
-pub use spec::{GgufReading, HeaderOnly, Vectors, known_gguf_architectures, spec_of_gguf};
+pub use spec::{GgufReading, known_gguf_architectures, spec_of_gguf};
+pub use vectors::{HeaderOnly, Vectors};

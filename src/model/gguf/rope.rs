@@ -1,8 +1,8 @@
 //! The rotary part of a GGUF file: keys, and the tensors that carry divisors of the frequencies.
 
+use super::Vectors;
 use super::family::Family;
 use super::keys::Keys;
-use super::spec::Vectors;
 use crate::model::spec::{RopeScaling, RopeSpec, yarn_attention_factor};
 
 /// The rotary embedding of the global layers.

@@ -3,7 +3,7 @@
 use super::family::{Block, FAMILIES, Family, Positions, Windows, family};
 use super::keys::{Keys, every};
 use super::rope::read_rope;
-use super::{GgufHeader, GgufTensor};
+use super::{GgufHeader, GgufTensor, Vectors};
 use crate::model::ModelError;
 use crate::model::spec::{
     BlockKind, Dimensions, LearnedPositions, ModelSpec, MoeSpec, NormSpec, QkNorm, RopeSpec, alibi_slopes,
@@ -20,25 +20,6 @@ pub struct GgufReading {
     pub layout: GgufLayout,
     /// What was ignored or assumed, one line each.
     pub warnings: Vec<String>,
-}
-
-/// Small tensors that belong to the configuration.
-pub trait Vectors {
-    /// The tensor of that name and length in f32; none where the file has no such tensor.
-    ///
-    /// # Errors
-    /// It has another length, or can't be decoded.
-    fn read(&self, name: &str, length: usize) -> Result<Option<Vec<f32>>, String>;
-}
-
-/// A header without its file: the tensors of the configuration are there, but all their numbers read as 1.
-#[derive(Debug, Clone, Copy)]
-pub struct HeaderOnly<'a>(pub &'a GgufHeader);
-
-impl Vectors for HeaderOnly<'_> {
-    fn read(&self, name: &str, length: usize) -> Result<Option<Vec<f32>>, String> {
-        Ok(self.0.tensors.iter().find(|tensor| tensor.name == name).map(|_| vec![1.0; length]))
-    }
 }
 
 /// Architectures that are read from GGUF files, for messages.
@@ -67,11 +48,8 @@ pub fn spec_of_gguf(
     let keys = Keys::new(header, family.name);
     let spec = Reading { keys: &keys, family, vectors }.spec().and_then(ModelSpec::checked);
     let spec = spec.map_err(|why| ModelError::Config { why, path: path.to_owned() })?;
-    let layout = GgufLayout {
-        interleaved: family.interleaved,
-        gate_in_up: family.gate_in_up,
-        mlp_norm_is_post_attention: family.mlp_norm_is_post_attention,
-    };
+    let layout =
+        GgufLayout { interleaved: family.interleaved, gate_in_up: family.gate_in_up, names: family.names };
     Ok(GgufReading { spec, layout, warnings: keys.into_notes() })
 }
 

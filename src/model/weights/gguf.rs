@@ -3,6 +3,7 @@
 use super::WeightSource;
 use super::ggml::type_name;
 use super::gguf_file::GgufFile;
+use super::gguf_layout::{GgufLayout, Names, USUAL_NAMES};
 use crate::model::gguf::{GgufHeader, Vectors};
 use crate::model::spec::{Inventory, inventory};
 use crate::model::{ModelError, ModelSpec};
@@ -14,17 +15,6 @@ use std::ops::Range;
 use std::path::Path;
 
 type Result<T> = std::result::Result<T, ModelError>;
-
-/// How an architecture's GGUF files differ from the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GgufLayout {
-    /// Whether rows of q and k are interleaved: `[pair, half]` instead of `[half, pair]` within a head.
-    pub interleaved: bool,
-    /// Whether `ffn_up` holds the gate, then the up projection.
-    pub gate_in_up: bool,
-    /// Whether `post_attention_norm` is the norm before the MLP.
-    pub mlp_norm_is_post_attention: bool,
-}
 
 /// A GGUF file or all parts of a split one, mapped.
 #[derive(Debug)]
@@ -161,38 +151,14 @@ impl GgufWeights {
         self.file.find(name).is_some()
     }
 
-    /// llama.cpp's name of a part of the inventory.
-    fn name_of(&self, layer: Option<&str>, part: &str) -> &'static str {
-        let in_layer =
-            |part: &str| layer.is_some_and(|layer| self.has(&format!("blk.{layer}.{part}.weight")));
-        match part {
-            "embedding" => "token_embd",
-            "position_embedding" => "position_embd",
-            "embedding_norm" => "token_embd_norm",
-            "final_norm" => "output_norm",
-            "lm_head" => "output",
-            // Falcon 40B: attention's norm is the second, the MLP's the first.
-            "attention_norm" if in_layer("attn_norm_2") => "attn_norm_2",
-            "mlp_norm" if in_layer("attn_norm_2") => "attn_norm",
-            "attention_norm" => "attn_norm",
-            "mlp_norm" if self.layout.mlp_norm_is_post_attention => "post_attention_norm",
-            "mlp_norm" => "ffn_norm",
-            "attention_output_norm" => "post_attention_norm",
-            "mlp_output_norm" => "post_ffw_norm",
-            "q_proj" => "attn_q",
-            "k_proj" => "attn_k",
-            "v_proj" => "attn_v",
-            "o_proj" => "attn_output",
-            "q_norm" => "attn_q_norm",
-            "k_norm" => "attn_k_norm",
-            "sinks" => "attn_sinks.weight",
-            "gate_proj" => "ffn_gate",
-            "up_proj" => "ffn_up",
-            "down_proj" => "ffn_down",
-            "router" => "ffn_gate_inp",
-            "experts.gate_up_proj" => "ffn_gate_up_exps",
-            _ => "not_in_gguf",
-        }
+    /// The name of a part: the family's own where the file has it, else the usual one.
+    fn name_of<'a>(&self, layer: Option<&str>, part: &'a str) -> &'a str {
+        let has = |name: &str| match layer {
+            Some(layer) => self.has(&format!("blk.{layer}.{name}.weight")),
+            None => self.has(&format!("{name}.weight")),
+        };
+        let named = |names: Names| names.iter().find(|(ours, _)| *ours == part).map(|(_, theirs)| *theirs);
+        named(self.layout.names).filter(|name| has(name)).or_else(|| named(USUAL_NAMES)).unwrap_or(part)
     }
 
     /// The experts of one projection: one tensor for all, or (in old files) one for each.

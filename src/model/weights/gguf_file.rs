@@ -152,9 +152,9 @@ impl GgufFile {
             return Err(refuse("starts between two numbers"));
         }
         let range = start.zip(bytes).and_then(|(start, bytes)| Some(start..start.checked_add(bytes)?));
-        range
-            .and_then(|range| part.mapped.get(range))
-            .ok_or_else(|| refuse("lies behind the end of the file: it is cut short"))
+        range.and_then(|range| part.mapped.get(range)).ok_or_else(|| {
+            damaged(format!("cut short: tensor {} lies behind the end of the file", tensor.name), &part.path)
+        })
     }
 }
 

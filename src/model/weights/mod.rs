@@ -4,6 +4,7 @@ mod family;
 mod ggml;
 mod gguf;
 mod gguf_file;
+mod gguf_layout;
 mod iq4;
 pub(in crate::model) mod layout;
 mod mxfp4;
@@ -11,7 +12,8 @@ mod safetensors;
 
 pub use family::FamilyWeights;
 pub(crate) use ggml::type_name;
-pub use gguf::{GgufFiles, GgufLayout, GgufWeights};
+pub use gguf::{GgufFiles, GgufWeights};
+pub use gguf_layout::{GgufLayout, Names};
 pub use safetensors::SafetensorsWeights;
 
 use super::ModelError;
