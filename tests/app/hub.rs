@@ -206,9 +206,11 @@ fn listing_leaves_the_model_that_is_being_opened_alone() {
     let files: [(&str, &[u8]); 1] = [("n-Q8_0.gguf", b"eight bits")];
     let mut desk = desk(HubServer::new(&files));
     let path = std::path::PathBuf::from("tests/fixtures/tiny/llama");
-    desk.harness.state_mut().state_mut().handle(Command::OpenModel(ModelRef::Path(path)));
-    desk.list("o/n");
-    desk.step_until("a model", |state| state.model.is_some());
+    let state = desk.harness.state_mut().state_mut();
+    state.handle(Command::OpenModel(ModelRef::Path(path)));
+    state.handle(Command::Hub(HubCommand::SetName("o/n".to_owned())));
+    state.handle(Command::Hub(HubCommand::List));
+    desk.step_until("a model and a list", |state| state.model.is_some() && state.hub.listing.is_some());
     assert_eq!(desk.offered(), ["Q8_0, 10 B"]);
     assert!(desk.state().hub.is_open, "the model that opened is another one");
 }
