@@ -130,9 +130,9 @@ fn a_download_shows_how_far_it_is_can_be_stopped_and_goes_on_from_there() {
     let mut desk = desk(server);
     desk.list("o/n");
     desk.click("Download 4.0 MiB and open");
-    desk.step_until("a megabyte", |state| {
-        let job = state.job.as_ref().and_then(|job| job.progress.as_ref());
-        job.is_some_and(|progress| progress.done >= 1 << 20)
+    desk.step_until("a megabyte and its speed", |state| {
+        let Some(job) = &state.job else { return false };
+        job.line().contains("/s") && job.progress.as_ref().is_some_and(|progress| progress.done >= 1 << 20)
     });
     let line = "Downloading n-Q8_0.gguf · 1.0 of 4.0 MiB · ";
     desk.harness.get_all_by_label_contains(line).next().expect("bytes and speed");
