@@ -130,9 +130,9 @@ fn a_download_shows_how_far_it_is_can_be_stopped_and_goes_on_from_there() {
     let mut desk = desk(server);
     desk.list("o/n");
     desk.click("Download 4.0 MiB and open");
-    desk.step_until("a megabyte", |state| {
-        let job = state.job.as_ref().and_then(|job| job.progress.as_ref());
-        job.is_some_and(|progress| progress.done >= 1 << 20)
+    desk.step_until("a megabyte and its speed", |state| {
+        let Some(job) = &state.job else { return false };
+        job.line().contains("/s") && job.progress.as_ref().is_some_and(|progress| progress.done >= 1 << 20)
     });
     let line = "Downloading n-Q8_0.gguf · 1.0 of 4.0 MiB · ";
     desk.harness.get_all_by_label_contains(line).next().expect("bytes and speed");
@@ -206,9 +206,11 @@ fn listing_leaves_the_model_that_is_being_opened_alone() {
     let files: [(&str, &[u8]); 1] = [("n-Q8_0.gguf", b"eight bits")];
     let mut desk = desk(HubServer::new(&files));
     let path = std::path::PathBuf::from("tests/fixtures/tiny/llama");
-    desk.harness.state_mut().state_mut().handle(Command::OpenModel(ModelRef::Path(path)));
-    desk.list("o/n");
-    desk.step_until("a model", |state| state.model.is_some());
+    let state = desk.harness.state_mut().state_mut();
+    state.handle(Command::OpenModel(ModelRef::Path(path)));
+    state.handle(Command::Hub(HubCommand::SetName("o/n".to_owned())));
+    state.handle(Command::Hub(HubCommand::List));
+    desk.step_until("a model and a list", |state| state.model.is_some() && state.hub.listing.is_some());
     assert_eq!(desk.offered(), ["Q8_0, 10 B"]);
     assert!(desk.state().hub.is_open, "the model that opened is another one");
 }

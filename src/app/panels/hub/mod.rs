@@ -127,13 +127,13 @@ fn about(ui: &mut Ui, listing: &RepoListing, commands: &mut Vec<Command>, palett
 }
 
 fn gated(ui: &mut Ui, listing: &RepoListing, commands: &mut Vec<Command>, palette: Palette) {
-    ui.horizontal(|ui| {
+    ui.horizontal_top(|ui| {
         let line = format!("Gated: ask for access at {}, then set HF_TOKEN", listing.page);
         controls::sign(ui, controls::Sign::Warning, palette.warn);
         let most = WIDTH - 130.0;
         ui.scope(|ui| {
             ui.set_max_width(most);
-            ui.add(egui::Label::new(RichText::new(line).size(12.0).color(palette.warn)).truncate());
+            ui.add(egui::Label::new(RichText::new(line).size(12.0).color(palette.warn)).wrap());
         });
         if ui.small_button("Copy address").on_hover_text(&listing.page).clicked() {
             commands.push(Command::Copy(listing.page.clone()));
