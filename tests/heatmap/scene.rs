@@ -3,9 +3,10 @@
 use egui::{Pos2, Rect, Role, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
-use sinkscope::app::panels::attention::{AttentionAction, AttentionState, AttentionView, draw};
+use sinkscope::app::panels::attention::{AttentionAction, AttentionState, AttentionView, Shown, draw};
 use sinkscope::capture::Capture;
 use sinkscope::widgets::heatmap::HeatmapColors;
+use sinkscope::widgets::lines::LinesColors;
 use sinkscope::widgets::pattern_grid::GridColors;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +36,13 @@ impl Scene {
 
     pub(crate) fn ui(ui: &mut egui::Ui, scene: &mut Self) {
         let ctx = ui.ctx().clone();
-        scene.attention.frame(&ctx, Some(&scene.capture), scene.focus);
+        let shown = Shown {
+            capture: &scene.capture,
+            sinks: &scene.sinks,
+            selected: scene.selected,
+            focus: scene.focus,
+        };
+        scene.attention.frame(&ctx, Some(shown));
         let visuals = ui.visuals();
         let (text, faint, line) =
             (visuals.strong_text_color(), visuals.weak_text_color(), visuals.window_stroke.color);
@@ -47,6 +54,7 @@ impl Scene {
             focus: scene.focus,
             heatmap: HeatmapColors { text, faint, line, accent, mark },
             grid: GridColors { placeholder: visuals.faint_bg_color, faint, text, accent },
+            lines: LinesColors { text, faint, accent, mark, hover: visuals.faint_bg_color },
         };
         let mut actions = Vec::new();
         draw(ui, &scene.attention, view, &mut actions);
