@@ -209,9 +209,9 @@ impl DivergingMap {
 
     /// The colour at 0 (most negative) … 1 (most positive).
     fn at(self, position: f32) -> [u8; 3] {
-        // The library's maps run from the warm end to the cold one.
+        // The library's red–blue map runs from the warm end to the cold one.
         let color = match self {
-            Self::PurpleOrange => colorgrad::preset::pu_or().at(1.0 - position),
+            Self::PurpleOrange => colorgrad::preset::pu_or().at(position),
             Self::BlueRed => colorgrad::preset::rd_bu().at(1.0 - position),
         };
         rgb_bytes(&color)

@@ -235,7 +235,7 @@ impl Scene<'_> {
         let (colors, outer) = (&self.heatmap.colors, self.outer);
         let at = Pos2::new(outer.left(), self.plot.bottom() + BOTTOM + 4.0);
         let color = if readout.is_some() { colors.text } else { colors.faint };
-        let idle = "Point at a cell for its value · wheel zooms · drag moves · Shift-drag draws a box · double-click fits";
+        let idle = "Point for the value · wheel zooms · drag moves · Shift-drag boxes · double-click fits";
         let font = if readout.is_some() { FontId::monospace(11.0) } else { FontId::proportional(11.0) };
         let mut job = LayoutJob::simple_singleline(readout.unwrap_or(idle).to_owned(), font, color);
         job.wrap = TextWrapping::truncate_at_width(outer.width());

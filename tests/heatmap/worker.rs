@@ -54,7 +54,11 @@ fn a_broken_capture_does_not_end_the_thread() {
     let mut worker = PatternWorker::spawn(|| {}).expect("a thread");
     let keys: Vec<_> = (0..2).map(|layer| TileOrder::whole(&capture, layer, 0, 8)).collect();
     worker.show(keys.clone());
-    assert_eq!(results(&mut worker, 1), [keys[1].key()], "the whole layer is computed, the broken one is not");
+    assert_eq!(
+        results(&mut worker, 1),
+        [keys[1].key()],
+        "the whole layer is computed, the broken one is not"
+    );
 }
 
 fn results(worker: &mut PatternWorker, count: usize) -> Vec<PatternKey> {

@@ -66,18 +66,20 @@ fn hiding(
         if response.on_hover_text(hint).changed() {
             own(AttentionCommand::SetHiding(if hides { Hiding::Rescaled } else { Hiding::Shown }));
         }
-        if state.hiding != Hiding::Shown {
-            let shown = ComboBox::from_id_salt("hiding").selected_text(state.hiding.name()).width(118.0);
+        // Always there, so that nothing behind it moves.
+        ui.add_enabled_ui(state.hiding != Hiding::Shown, |ui| {
+            let way = if state.hiding == Hiding::Shown { Hiding::Rescaled } else { state.hiding };
+            let shown = ComboBox::from_id_salt("hiding").selected_text(way.name()).width(118.0);
             let shown = shown.show_ui(ui, |ui| {
-                for way in Hiding::WAYS {
-                    let chosen = ui.selectable_label(state.hiding == way, way.name());
-                    if chosen.on_hover_text(way.hint()).clicked() {
-                        own(AttentionCommand::SetHiding(way));
+                for each in Hiding::WAYS {
+                    let chosen = ui.selectable_label(way == each, each.name());
+                    if chosen.on_hover_text(each.hint()).clicked() {
+                        own(AttentionCommand::SetHiding(each));
                     }
                 }
             });
-            shown.response.on_hover_text(state.hiding.hint()).accessible_name("What is left without sinks");
-        }
+            shown.response.on_hover_text(way.hint()).accessible_name("What is left without sinks");
+        });
     });
 }
 

@@ -192,7 +192,7 @@ pub(super) fn show(
         column_label: &|column| match column {
             _ if flows => String::new(),
             column if column == heads && maps_values => String::new(),
-            column if column == heads => "mean".to_owned(),
+            column if column == heads => "avg".to_owned(),
             column => format!("H{column}"),
         },
         texture: atlas.map(crate::widgets::atlas::Atlas::texture),

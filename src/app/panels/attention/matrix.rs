@@ -43,7 +43,7 @@ pub(super) fn show(
         },
         value: &|query, key| matrix.cell(query, key),
         note: &|query, key| difference.map_or_else(String::new, |difference| both(difference, query, key)),
-        unit: if difference.is_some() { "difference" } else { "weight" },
+        unit: if difference.is_some() { "a − b" } else { "weight" },
         not_available: match (difference, matrix) {
             (Some(_), _) => Some("in one only"),
             (None, Matrix::Weights { shaping, .. }) if shaping.renormalised => Some("n/a (emptied)"),
