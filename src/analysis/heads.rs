@@ -27,14 +27,18 @@ impl HeadMetrics {
     #[must_use]
     pub fn of(capture: &Capture, layer: usize, head: usize) -> Self {
         let table = MassTable::of(capture);
-        let row_ok = |row: usize| capture.layers[layer].lse[head * capture.len() + row].is_finite();
+        // What a row gives to real keys; `None` where it is not finite.
+        let row_sum = |row: usize| {
+            let is_finite = capture.layers[layer].lse[head * capture.len() + row].is_finite();
+            is_finite.then(|| 1.0 - capture.virtual_weight(layer, head, row))
+        };
         let mass = table.mass(layer, head);
         Self {
             entropy: entropy(capture, layer, head),
-            mean_distance: mean_distance(mass, row_ok),
+            mean_distance: mean_distance(mass, row_sum),
             previous_token: mean_weight(capture, layer, head, (1..capture.len()).map(|t| (t, t - 1))),
             induction: mean_weight(capture, layer, head, induction_cells(&capture.tokens.ids())),
-            peak_share: peak_share(mass, PEAK_KEYS, row_ok),
+            peak_share: peak_share(mass, PEAK_KEYS, row_sum),
         }
     }
 }
@@ -66,22 +70,22 @@ fn entropy(capture: &Capture, layer: usize, head: usize) -> Option<f64> {
     mean(relative)
 }
 
-/// `Σ_t Σ_j A (t − j) = Σ_t t − Σ_j j S_j`, as rows sum to 1.
-fn mean_distance(mass: &[f32], row_ok: impl Fn(usize) -> bool) -> Option<f64> {
+/// `Σ_t Σ_j A (t − j) = Σ_t t · Σ_j A − Σ_j j S_j`, with the sum of each row given.
+fn mean_distance(mass: &[f32], row_sum: impl Fn(usize) -> Option<f64>) -> Option<f64> {
     let (mut rows, mut sum) = (0_usize, 0.0);
-    for row in (0..mass.len()).filter(|&row| row_ok(row)) {
+    for (row, total) in (0..mass.len()).filter_map(|row| Some((row, row_sum(row)?))) {
         rows += 1;
-        sum += row as f64;
+        sum += row as f64 * total;
     }
     let on_keys: f64 = mass.iter().enumerate().map(|(key, &sum)| key as f64 * f64::from(sum)).sum();
     (rows > 0).then(|| ((sum - on_keys) / rows as f64).max(0.0))
 }
 
 /// The rows before P put all of their attention on the first P keys.
-fn peak_share(mass: &[f32], peak: usize, row_ok: impl Fn(usize) -> bool) -> Option<f64> {
+fn peak_share(mass: &[f32], peak: usize, row_sum: impl Fn(usize) -> Option<f64>) -> Option<f64> {
     let peak = peak.min(mass.len());
-    let within = (0..peak).filter(|&row| row_ok(row)).count() as f64;
-    let rows = (peak..mass.len()).filter(|&row| row_ok(row)).count();
+    let within: f64 = (0..peak).filter_map(&row_sum).sum();
+    let rows = (peak..mass.len()).filter_map(&row_sum).count();
     let sum: f64 = mass[..peak].iter().map(|&sum| f64::from(sum)).sum();
     (rows > 0).then(|| ((sum - within) / rows as f64).clamp(0.0, 1.0))
 }
@@ -182,18 +186,18 @@ mod tests {
     fn distance_and_peak_follow_from_column_sums() {
         // Rows [1], [0.5, 0.5], [0.25, 0.25, 0.5]: distances 0, 0.5, 0.75.
         let mass = [1.75, 0.75, 0.5];
-        let distance = mean_distance(&mass, |_| true).expect("three rows");
+        let distance = mean_distance(&mass, |_| Some(1.0)).expect("three rows");
         assert!((distance - 1.25 / 3.0).abs() < 1e-12);
         // P = 1: rows 1 and 2 put 0.5 and 0.25 on key 0.
-        assert!((peak_share(&mass, 1, |_| true).expect("two rows") - 0.375).abs() < 1e-12);
-        assert_eq!(peak_share(&mass, 3, |_| true), None, "no row behind the peak");
+        assert!((peak_share(&mass, 1, |_| Some(1.0)).expect("two rows") - 0.375).abs() < 1e-12);
+        assert_eq!(peak_share(&mass, 3, |_| Some(1.0)), None, "no row behind the peak");
     }
 
     #[test]
     fn a_row_that_is_not_finite_is_left_out() {
         // Row 1 was not finite, so it is in no column sum.
         let mass = [1.25, 0.25, 0.5];
-        let distance = mean_distance(&mass, |row| row != 1).expect("two rows");
+        let distance = mean_distance(&mass, |row| (row != 1).then_some(1.0)).expect("two rows");
         assert!((distance - 0.75 / 2.0).abs() < 1e-12);
     }
 }

@@ -4,12 +4,8 @@
 //! block. Results carry the id of their job, so that a stale one can be dropped.
 
 pub mod jobs;
-<<<<<<< HEAD
 pub mod latest;
 mod listing;
-=======
-
->>>>>>> 47fb710 (Wip)
 pub mod patterns;
 mod thread;
 
