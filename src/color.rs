@@ -235,13 +235,13 @@ impl SpecialColors {
     /// For a light background.
     pub const LIGHT: Self = Self {
         masked: [233, 235, 240],
-        not_available: [150, 158, 186],
+        not_available: [158, 128, 138],
         zero: [0, 112, 56],
         nan: [0, 229, 255],
     };
     /// For a dark background.
     pub const DARK: Self =
-        Self { masked: [40, 44, 54], not_available: [84, 92, 118], zero: [0, 112, 56], nan: [0, 229, 255] };
+        Self { masked: [40, 44, 54], not_available: [110, 80, 90], zero: [0, 112, 56], nan: [0, 229, 255] };
 
     /// For a dark or a light background.
     #[must_use]
@@ -252,7 +252,7 @@ impl SpecialColors {
     /// The same, where values are differences: the middle of those maps is nearly white.
     #[must_use]
     pub fn for_differences(dark: bool) -> Self {
-        if dark { Self::DARK } else { Self { masked: [203, 206, 214], ..Self::LIGHT } }
+        if dark { Self::DARK } else { Self { masked: [190, 192, 190], ..Self::LIGHT } }
     }
 }
 
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers() {
-        let ticks = |max| ColorScale::of(ScaleKind::Linear).over(0.0, max).ticks();
+        let ticks = |max| ColorScale { kind: ScaleKind::Linear, floor: 1e-4, low: 0.0, max }.ticks();
         assert_eq!(ticks(1.0), [0.0, 0.25, 0.5, 0.75, 1.0]);
         assert_eq!(ticks(32.3), [0.0, 10.0, 20.0, 30.0]);
         assert_eq!(ticks(0.07), [0.0, 0.02, 0.04, 0.06]);
