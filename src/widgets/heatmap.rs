@@ -47,6 +47,8 @@ pub struct MatrixTile<'a> {
     pub height: usize,
     /// The drawn cells' values `[height, width]`, for the readout.
     pub values: &'a [f32],
+    /// Whether the values are only guessed from some of the rows: drawn, never read out.
+    pub sketch: bool,
 }
 
 impl MatrixTile<'_> {
@@ -373,7 +375,8 @@ impl Heatmap<'_> {
 
     /// What is drawn at a cell, where it stands for several.
     fn drawn_with_others(&self, row: usize, column: usize) -> Option<(usize, f32)> {
-        let top = self.tiles.iter().rev().find_map(|tile| Some((tile.pool, tile.drawn(row, column)?)));
+        let tiles = self.tiles.iter().rev().filter(|tile| !tile.sketch);
+        let top = tiles.into_iter().find_map(|tile| Some((tile.pool, tile.drawn(row, column)?)));
         top.filter(|&(pool, drawn)| pool > 1 && drawn > NOT_AVAILABLE)
     }
 
@@ -457,6 +460,7 @@ mod tests {
             pool: 4,
             width: 2,
             height: 2,
+            sketch: false,
             values: &[0.1, 0.2, 0.3, 0.4],
         };
         assert_eq!(tile.drawn(13, 3), Some(0.3));

@@ -3,6 +3,7 @@
 mod evict;
 mod machine;
 mod prefill;
+mod views;
 
 use crate::Result;
 use crate::progress::CancelToken;
@@ -22,12 +23,15 @@ pub enum Bench {
     Prefill(prefill::PrefillArgs),
     /// Simulated caches against a token loop and against the full prefill.
     Evict(evict::EvictBenchArgs),
+    /// The window's frames, and how soon patterns are there.
+    Views(views::ViewsArgs),
 }
 
 pub(super) fn run(args: &BenchArgs, cancel: &CancelToken) -> Result<()> {
     match &args.what {
         Bench::Prefill(args) => prefill::run(args, cancel),
         Bench::Evict(args) => evict::run(args, cancel),
+        Bench::Views(args) => views::run(args, cancel),
     }
 }
 

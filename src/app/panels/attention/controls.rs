@@ -177,7 +177,11 @@ fn zooming(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCo
         own(AttentionCommand::SetBoxZoom(!state.box_zoom));
     }
     let pool = state.pictures.as_ref().map_or(1, Pictures::finest_pool);
-    let text = if pool > 1 { format!("{zoom:.1}× · {pool}:1") } else { format!("{zoom:.1}×") };
+    let text = match pool {
+        _ if !state.is_settled() => "refining…".to_owned(),
+        1 => format!("{zoom:.1}×"),
+        pool => format!("{zoom:.1}× · {pool}:1"),
+    };
     let hint = if pool > 1 {
         format!(
             "Magnification. Each drawn cell shows the heaviest of {pool} × {pool} weights; zoom in for single ones"

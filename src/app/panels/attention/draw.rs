@@ -65,20 +65,20 @@ pub fn draw(
             grid::show(ui, state, &view, actions)
         });
         let rest = part(room.x - grid_width - 10.0);
-        let side_px = ui.allocate_ui_with_layout(rest, top_down, |ui| {
+        let plot = ui.allocate_ui_with_layout(rest, top_down, |ui| {
             header(ui, |ui| controls::of_mode(ui, state, &view, actions));
             match state.mode {
                 Mode::Lines => {
                     matrix::lines(ui, state, &view, actions);
                     // The matrix is as large as it was when it comes back.
-                    state.side_px.max(1.0)
+                    (state.plot, state.side_px.max(1.0))
                 }
                 Mode::Pattern | Mode::Difference => matrix::show(ui, state, &view, actions),
             }
         });
-        let (side_px, cell_px) = (side_px.inner, cell_px.inner);
-        if (state.side_px, state.cell_px) != (side_px, cell_px) {
-            actions.push(AttentionAction::Own(AttentionCommand::Measured { side_px, cell_px }));
+        let ((plot, side_px), cell_px) = (plot.inner, cell_px.inner);
+        if (state.plot, state.side_px, state.cell_px) != (plot, side_px, cell_px) {
+            actions.push(AttentionAction::Own(AttentionCommand::Measured { plot, side_px, cell_px }));
         }
     });
 }

@@ -22,26 +22,27 @@ pub(super) fn header(
 ) {
     let mut own = |command| actions.push(AttentionAction::Own(command));
     ui.label("Heads by");
-    let shown = ComboBox::from_id_salt("order").selected_text(state.order.name()).width(112.0).height(260.0);
+    let shown =
+        ComboBox::from_id_salt("order").selected_text(state.grid.order.name()).width(112.0).height(260.0);
     let shown = shown.show_ui(ui, |ui| {
         for order in HeadOrder::ALL {
-            let chosen = ui.selectable_label(state.order == order, order.name());
+            let chosen = ui.selectable_label(state.grid.order == order, order.name());
             if chosen.on_hover_text(order.hint()).clicked() {
                 own(AttentionCommand::SetOrder(order));
             }
         }
     });
-    shown.response.on_hover_text(state.order.hint()).accessible_name("Order of the heads");
-    if state.order == HeadOrder::Layer {
+    shown.response.on_hover_text(state.grid.order.hint()).accessible_name("Order of the heads");
+    if state.grid.order == HeadOrder::Layer {
         return;
     }
-    let mut values = state.shows_values;
+    let mut values = state.grid.shows_values;
     let hint = "Colours say the value, layers down and heads across";
     if ui.checkbox(&mut values, "Map").on_hover_text(hint).changed() {
         own(AttentionCommand::ShowValues(values));
     }
-    if state.order == HeadOrder::Similarity {
-        let mut without = state.compares_without_sinks;
+    if state.grid.order == HeadOrder::Similarity {
+        let mut without = state.grid.compares_without_sinks;
         let hint = "Leave the columns of detected sinks out of the cosine: nearly all heads share them";
         if ui.checkbox(&mut without, "No sinks").on_hover_text(hint).changed() {
             own(AttentionCommand::CompareWithoutSinks(without));
@@ -54,7 +55,7 @@ pub(super) fn header(
 fn range_legend(ui: &mut Ui, state: &AttentionState, view: &AttentionView<'_>) {
     let text = |text: String| egui::RichText::new(text).monospace().size(10.0);
     let Some((low, high)) = value_range(state) else {
-        let why = match state.order {
+        let why = match state.grid.order {
             HeadOrder::OnSelected if view.selected.is_none() => "select a token",
             HeadOrder::OnSinks if view.sinks.is_empty() => "no sinks",
             HeadOrder::Induction if state.heads.metrics_at(view.capture, 0).is_some() => "no token repeats",
@@ -63,7 +64,7 @@ fn range_legend(ui: &mut Ui, state: &AttentionState, view: &AttentionView<'_>) {
         ui.weak(why);
         return;
     };
-    if !state.shows_values {
+    if !state.grid.shows_values {
         ui.weak(text(format!("{} … {}", short(high), short(low))))
             .on_hover_text("Largest and smallest value");
         return;
@@ -76,7 +77,7 @@ fn range_legend(ui: &mut Ui, state: &AttentionState, view: &AttentionView<'_>) {
         let part = Rect::from_min_max(pos2(left, rect.top()), pos2(left + 2.0, rect.bottom()));
         ui.painter().rect_filled(part, 0.0, rgb(table.at(f32::from(step) / 13.0)));
     }
-    response.on_hover_text(format!("{}{}", state.order.hint(), unit_note(state.order)));
+    response.on_hover_text(format!("{}{}", state.grid.order.hint(), unit_note(state.grid.order)));
     ui.weak(text(short(high)));
 }
 
@@ -150,8 +151,8 @@ pub(super) fn show(
     actions: &mut Vec<AttentionAction>,
 ) -> [usize; 2] {
     let (layers, heads) = (view.capture.layers.len(), view.capture.model.spec.heads);
-    let maps_values = state.shows_values && state.order != HeadOrder::Layer;
-    let flows = state.order != HeadOrder::Layer && !maps_values;
+    let maps_values = state.grid.shows_values && state.grid.order != HeadOrder::Layer;
+    let flows = state.grid.order != HeadOrder::Layer && !maps_values;
     let room = ui.available_size();
     let ranking = state.heads.ranking();
     let layout = if flows {
@@ -240,14 +241,14 @@ fn describe(
     value_of: &dyn Fn(PatternOf) -> Option<f64>,
 ) -> String {
     match of {
-        Some(PatternOf::Head { layer, head }) if state.order == HeadOrder::Layer => {
+        Some(PatternOf::Head { layer, head }) if state.grid.order == HeadOrder::Layer => {
             match alpha(capture, layer, head, token) {
                 Some(alpha) => format!("α of key {token}: {alpha:.3}"),
                 None => format!("α of key {token}: n/a"),
             }
         }
         Some(of @ PatternOf::Head { .. }) => {
-            let order = state.order;
+            let order = state.grid.order;
             let value =
                 value_of(of).map_or_else(|| "n/a".to_owned(), |value| format!("{value:.3}{}", order.unit()));
             format!("{}: {value}", order.name())

@@ -58,7 +58,7 @@ impl Heads {
         capture: &Arc<Capture>,
         order: HeadOrder,
         keys: &[usize],
-        similar: SimilarTo,
+        similar: &SimilarTo,
     ) {
         if let Some(answer) = self.metrics_worker.as_ref().and_then(LatestWorker::poll) {
             self.metrics = Some(answer);
@@ -71,7 +71,7 @@ impl Heads {
             self.ask_metrics(ctx, capture);
         }
         let wants_similar = order == HeadOrder::Similarity;
-        if wants_similar && self.asked_similar.as_ref() != Some(&similar) {
+        if wants_similar && self.asked_similar.as_ref() != Some(similar) {
             self.asked_similar = Some(similar.clone());
             self.ask_similar(ctx, capture, similar.clone());
         }
@@ -83,7 +83,7 @@ impl Heads {
                 .similar
                 .as_ref()
                 .map(|(of, _)| of.clone())
-                .filter(|of| wants_similar && *of == similar),
+                .filter(|of| wants_similar && of == similar),
             has_metrics: self.metrics_of(capture).is_some(),
         };
         if self.ranking.of.as_ref() != Some(&of) {

@@ -11,20 +11,21 @@ use crate::widgets::lines::{LineSet, LinesEvent, LinesView, labels_that_fit, set
 use egui::{Button, Ui};
 use std::sync::Arc;
 
-/// Shows the matrix; returns the side of its plot in physical pixels.
+/// Shows the matrix; returns where its plot is, and its side in physical pixels.
 pub(super) fn show(
     ui: &mut Ui,
     state: &AttentionState,
     view: &AttentionView<'_>,
     actions: &mut Vec<AttentionAction>,
-) -> f64 {
-    let Some(pictures) = &state.pictures else { return 0.0 };
+) -> (egui::Rect, f64) {
+    let before = (state.plot, state.side_px.max(1.0));
+    let Some(pictures) = &state.pictures else { return before };
     let difference = state.comparison.shown().filter(|_| state.mode == Mode::Difference);
     if state.mode == Mode::Difference && state.matrix.is_none() {
         ui.centered_and_justified(|ui| ui.weak("Aligning the tokens of the two runs…"));
-        return state.side_px.max(1.0);
+        return before;
     }
-    let Some(matrix) = &state.matrix else { return state.side_px.max(1.0) };
+    let Some(matrix) = &state.matrix else { return before };
     let side = matrix.side();
     let places = Places { difference };
     let hides = state.mode == Mode::Pattern && state.hiding != Hiding::Shown;
@@ -72,7 +73,7 @@ pub(super) fn show(
         };
         actions.push(AttentionAction::Own(own));
     }
-    output.side_px
+    (output.response.rect, output.side_px)
 }
 
 /// Tokens of the current run among the entries of a difference.

@@ -216,11 +216,13 @@ pub enum AttentionCommand {
     SetLeastLine(f32),
     /// How many tokens fit below each other in the lines view.
     FitLines(usize),
-    /// How large the pattern and the pictures of the grid are on screen, in physical pixels.
+    /// Where the large matrix is, and how large it and the pictures of the grid are.
     Measured {
-        /// Side of the large pattern.
+        /// The plot, in points.
+        plot: egui::Rect,
+        /// Its side in physical pixels.
         side_px: f64,
-        /// Width and height of a small one.
+        /// Width and height of a small picture in physical pixels.
         cell_px: [usize; 2],
     },
 }

@@ -174,6 +174,7 @@ impl TilePicture {
             width: tile.width,
             height: tile.height,
             values: &tile.values,
+            sketch: self.key.area.sketch,
         }
     }
 }

@@ -45,6 +45,16 @@ impl ScaleChoice {
     }
 }
 
+/// What the grid of heads shows, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct GridChoice {
+    pub(super) order: HeadOrder,
+    /// Whether colours say the order's values, instead of patterns.
+    pub(super) shows_values: bool,
+    /// Whether similarity leaves out the sinks' columns.
+    pub(super) compares_without_sinks: bool,
+}
+
 /// The attention view's state: its options, and the tiles and textures that are derived from the capture.
 #[derive(Debug)]
 pub struct AttentionState {
@@ -55,15 +65,14 @@ pub struct AttentionState {
     pub(super) diverging: DivergingMap,
     pub(super) hiding: Hiding,
     pub(super) mean: Option<PatternOf>,
-    pub(super) order: HeadOrder,
-    pub(super) shows_values: bool,
-    pub(super) compares_without_sinks: bool,
+    pub(super) grid: GridChoice,
     pub(super) box_zoom: bool,
     pub(super) zoom: Option<Viewport>,
     pub(super) cursor: Option<(usize, usize)>,
     pub(super) lines: LinesChoice,
     pub(super) line_weights: LineWeights,
     pub(super) line_tokens: usize,
+    pub(super) plot: egui::Rect,
     pub(super) side_px: f64,
     pub(super) cell_px: [usize; 2],
     pub(super) labels: Vec<String>,
@@ -89,15 +98,14 @@ impl Default for AttentionState {
             diverging: DivergingMap::default(),
             hiding: Hiding::default(),
             mean: None,
-            order: HeadOrder::default(),
-            shows_values: false,
-            compares_without_sinks: false,
+            grid: GridChoice::default(),
             box_zoom: false,
             zoom: None,
             cursor: None,
             lines: LinesChoice::default(),
             line_weights: LineWeights::default(),
             line_tokens: 0,
+            plot: egui::Rect::NOTHING,
             side_px: 0.0,
             cell_px: [0, 0],
             labels: Vec::new(),
@@ -149,9 +157,9 @@ impl AttentionState {
             AttentionCommand::SetBoxZoom(on) => self.box_zoom = on,
             AttentionCommand::MoveCursor(query, key) => self.cursor = Some((query, key)),
             AttentionCommand::ShowMean(mean) => self.mean = mean,
-            AttentionCommand::SetOrder(order) => self.order = order,
-            AttentionCommand::ShowValues(values) => self.shows_values = values,
-            AttentionCommand::CompareWithoutSinks(without) => self.compares_without_sinks = without,
+            AttentionCommand::SetOrder(order) => self.grid.order = order,
+            AttentionCommand::ShowValues(values) => self.grid.shows_values = values,
+            AttentionCommand::CompareWithoutSinks(without) => self.grid.compares_without_sinks = without,
             AttentionCommand::KeepRun => self.comparison.kept.clone_from(&self.current),
             AttentionCommand::DropKept => self.comparison.kept = None,
             AttentionCommand::Subtract(subtrahend) => self.comparison.subtrahend = Some(subtrahend),
@@ -163,7 +171,8 @@ impl AttentionState {
             AttentionCommand::LinesFrom(first) => self.lines.first = first,
             AttentionCommand::SetLeastLine(least) => self.lines.least = least.clamp(0.0, 1.0),
             AttentionCommand::FitLines(tokens) => self.line_tokens = tokens,
-            AttentionCommand::Measured { side_px, cell_px } => {
+            AttentionCommand::Measured { plot, side_px, cell_px } => {
+                self.plot = plot;
                 self.side_px = side_px;
                 self.cell_px = cell_px;
             }
@@ -204,13 +213,13 @@ impl AttentionState {
             self.update_large(ctx, shown);
             self.update_grid(ctx, shown.capture);
         }
-        let keys = match self.order {
+        let keys = match self.grid.order {
             HeadOrder::OnSelected => shown.selected.as_slice(),
             _ => shown.sinks,
         };
-        let hidden = if self.compares_without_sinks { shown.sinks.to_vec() } else { Vec::new() };
+        let hidden = if self.grid.compares_without_sinks { shown.sinks.to_vec() } else { Vec::new() };
         let similar = SimilarTo { capture: shown.capture.id, focus: self.focused(shown.focus), hidden };
-        self.heads.update(ctx, shown.capture, self.order, keys, similar);
+        self.heads.update(ctx, shown.capture, self.grid.order, keys, &similar);
         if self.mode == Mode::Lines {
             let tokens = self.line_tokens.max(1);
             self.line_weights.update(shown.capture, &self.lines, shown.focus, shown.sinks, tokens);
@@ -257,6 +266,18 @@ impl AttentionState {
     #[must_use]
     pub fn ranked_heads(&self) -> &[usize] {
         &self.heads.ranking().order
+    }
+
+    /// Where the large matrix was drawn, in points.
+    #[must_use]
+    pub fn plot(&self) -> egui::Rect {
+        self.plot
+    }
+
+    /// The cell that a click or the keyboard chose.
+    #[must_use]
+    pub fn cursor(&self) -> Option<(usize, usize)> {
+        self.cursor
     }
 
     /// Pictures of the grid that are there, and all of them.
