@@ -132,7 +132,7 @@ mod tests {
             a in proptest::collection::vec(0_u8..4, 0..40), b in proptest::collection::vec(0_u8..4, 0..40),
             by_tokens: bool,
         ) {
-            let sequence = |words: &[u8]| text(&words.iter().map(|w| format!("{w} ")).collect::<String>());
+            let sequence = |words: &[u8]| text(&words.iter().map(u8::to_string).collect::<Vec<_>>().join(" "));
             let by = if by_tokens { AlignBy::Tokens } else { AlignBy::Position };
             let aligned = Alignment::of(&sequence(&a), &sequence(&b), by);
             let firsts: Vec<usize> = aligned.pairs.iter().filter_map(|pair| pair.0).collect();

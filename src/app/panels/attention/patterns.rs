@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn every_pattern_has_a_picture_of_its_own() {
         let (layers, heads) = (3, 4);
-        for index in 0..layers * (heads + 1) + 1 {
+        for index in 0..=layers * (heads + 1) {
             assert_eq!(picture_of(pattern_at(index, layers, heads), layers, heads), index);
         }
         assert_eq!(pattern_at(15, layers, heads), PatternOf::ModelMean);
