@@ -157,7 +157,10 @@ impl PatternGrid<'_> {
         }
         if let Some((row, column)) = self.focus {
             let strong = if grid.has_focus() { 3.0 } else { 2.0 };
-            frame(&painter, place(row, column), Stroke::new(strong, self.colors.accent));
+            let rect = place(row, column);
+            frame(&painter, rect, Stroke::new(strong, self.colors.accent));
+            // Seen on pictures of the accent's own colour, too.
+            frame(&painter, rect.expand(strong), Stroke::new(1.0, self.colors.text));
         }
         if let Some((row, column)) = output.focused {
             ui.scroll_to_rect(place(row, column), None);

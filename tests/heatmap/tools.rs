@@ -187,7 +187,7 @@ fn the_most_similar_head_is_the_focused_one() {
     tell(&mut harness, AttentionCommand::SetOrder(HeadOrder::Similarity));
     step_until(&mut harness, "similarities", |scene| scene.attention.ranked_heads().first() == Some(&9));
     let value = harness.get_by_role_and_label(Role::Button, "Layer 2, head 1").value();
-    assert_eq!(value.as_deref(), Some("similar heads: 1.000"));
+    assert_eq!(value.as_deref(), Some("cosine: 1.000"));
 }
 
 #[test]

@@ -93,18 +93,22 @@ impl Drop for PatternWorker {
 
 fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>)>, wake: &dyn Fn()) {
     let mut queue = Queue::default();
+    // Threads of its own: in the pool that all share, thumbnails would wait for a prefill's work, and
+    // what is shown would wait for them.
+    let pool = rayon::ThreadPoolBuilder::new().thread_name(|index| format!("patterns {index}")).build();
     while let Ok(request) = inbox.recv() {
         queue.accept(request);
         loop {
             queue.accept_all(inbox.try_iter());
-            let tasks = queue.next(rayon::current_num_threads());
+            let most = pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads);
+            let tasks = queue.next(most);
             if tasks.is_empty() {
                 break;
             }
-            // A lone tile does not queue behind a prefill that keeps the pool busy.
-            let tiles: Vec<_> = match tasks.as_slice() {
-                [task] => vec![compute(task)],
-                tasks => tasks.par_iter().map(compute).collect(),
+            let tiles: Vec<_> = match (tasks.as_slice(), &pool) {
+                ([task], _) => vec![compute(task)],
+                (tasks, Ok(pool)) => pool.install(|| tasks.par_iter().map(compute).collect()),
+                (tasks, Err(_)) => tasks.iter().map(compute).collect(),
             };
             // A newer wish may name the tiles that were just computed.
             queue.accept_all(inbox.try_iter());

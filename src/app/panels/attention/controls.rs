@@ -126,13 +126,15 @@ fn colours(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCo
         ui.label("Map");
         if state.mode == Mode::Difference {
             for map in DivergingMap::ALL {
-                if ui.selectable_label(state.diverging == map, map.name()).clicked() {
+                let hint = "For differences; safe for colour-blind readers";
+                if ui.selectable_label(state.diverging == map, map.name()).on_hover_text(hint).clicked() {
                     own(AttentionCommand::SetDivergingMap(map));
                 }
             }
         } else {
             for map in ColorMap::ALL {
-                if ui.selectable_label(state.map == map, map.name()).clicked() {
+                let hint = "Grows lighter all the way; safe for colour-blind readers";
+                if ui.selectable_label(state.map == map, map.name()).on_hover_text(hint).clicked() {
                     own(AttentionCommand::SetMap(map));
                 }
             }

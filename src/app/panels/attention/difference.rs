@@ -78,8 +78,14 @@ impl Comparison {
         self.shown.as_ref()
     }
 
-    /// Lets go of runs that are no longer needed.
-    pub(super) fn forget_shown(&mut self) {
+    /// Keeps a run instead of the one kept before, or none.
+    pub(super) fn keep(&mut self, run: Option<Arc<Capture>>) {
+        self.kept = run;
+        self.forget();
+    }
+
+    /// Lets go of what was shown, and with it of runs that nobody else keeps.
+    pub(super) fn forget(&mut self) {
         self.shown = None;
     }
 

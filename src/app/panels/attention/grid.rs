@@ -158,7 +158,9 @@ pub(super) fn show(
     let layout = if flows {
         GridLayout::flow(layers * heads, room)
     } else {
-        GridLayout::fit(layers + 1, heads + 1, room)
+        // A map of values has no means.
+        let means = usize::from(!maps_values);
+        GridLayout::fit(layers + means, heads + means, room)
     };
     let places = Places { layers, heads, flow: flows.then_some(&ranking.order), layout };
     let atlas = state.pictures.as_ref().and_then(Pictures::atlas);
@@ -170,7 +172,6 @@ pub(super) fn show(
     let picture = |row, column| {
         let of = places.at(row, column)?;
         if let Some(table) = &table {
-            let PatternOf::Head { .. } = of else { return None };
             let color = value_of(of).zip(range).map(|(value, (low, high))| {
                 let part = (value - low) / (high - low).max(f64::MIN_POSITIVE);
                 GridPicture::Color(rgb(table.at(part as f32)))
@@ -192,7 +193,6 @@ pub(super) fn show(
         row_label: &|row| row_label(state, &places, row),
         column_label: &|column| match column {
             _ if flows => String::new(),
-            column if column == heads && maps_values => String::new(),
             column if column == heads => "avg".to_owned(),
             column => format!("H{column}"),
         },
@@ -201,7 +201,9 @@ pub(super) fn show(
         label: &name,
         describe: &|row, column| describe(state, view.capture, token, places.at(row, column), &value_of),
         details: &|row, column| details(state, view.capture, heads, places.at(row, column)),
-        focus: places.of(state.focused(view.focus)),
+        focus: places
+            .of(state.focused(view.focus))
+            .filter(|(row, column)| *row < layout.rows && *column < layout.columns),
         colors: view.grid,
     }
     .show(ui);
@@ -251,7 +253,8 @@ fn describe(
             let order = state.grid.order;
             let value =
                 value_of(of).map_or_else(|| "n/a".to_owned(), |value| format!("{value:.3}{}", order.unit()));
-            format!("{}: {value}", order.name())
+            let name = if order == HeadOrder::Similarity { "cosine" } else { order.name() };
+            format!("{name}: {value}")
         }
         Some(PatternOf::LayerMean(_)) => "Mean over the layer's heads".to_owned(),
         Some(PatternOf::ModelMean) => "Mean over all heads of all layers".to_owned(),

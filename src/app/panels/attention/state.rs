@@ -160,8 +160,8 @@ impl AttentionState {
             AttentionCommand::SetOrder(order) => self.grid.order = order,
             AttentionCommand::ShowValues(values) => self.grid.shows_values = values,
             AttentionCommand::CompareWithoutSinks(without) => self.grid.compares_without_sinks = without,
-            AttentionCommand::KeepRun => self.comparison.kept.clone_from(&self.current),
-            AttentionCommand::DropKept => self.comparison.kept = None,
+            AttentionCommand::KeepRun => self.comparison.keep(self.current.clone()),
+            AttentionCommand::DropKept => self.comparison.keep(None),
             AttentionCommand::Subtract(subtrahend) => self.comparison.subtrahend = Some(subtrahend),
             AttentionCommand::ToggleLineHead(head) => self.toggle_line_head(head),
             AttentionCommand::AllLineHeads(all) => {
@@ -317,7 +317,7 @@ impl AttentionState {
         self.labels = capture.tokens.tokens.iter().map(crate::model::tokenizer::Token::label).collect();
         (self.zoom, self.cursor, self.detail, self.mean) = (None, None, None, None);
         self.lines.first = 0;
-        self.comparison.forget_shown();
+        self.comparison.forget();
         let kept = self.comparison.kept.as_ref().map(|kept| kept.id);
         let ids: Vec<u64> = [Some(capture.id), kept].into_iter().flatten().collect();
         self.patterns.retain(&ids);

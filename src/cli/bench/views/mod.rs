@@ -7,7 +7,7 @@ use super::made_up_ids;
 use crate::Result;
 use crate::capture::{Capture, PrefillOptions, peak_rss_bytes, prefill};
 use crate::cli::TerminalReporter;
-use crate::model::LoadedModel;
+use crate::model::{LoadOptions, LoadedModel};
 use crate::model::source::{Locator, ModelRef};
 use crate::progress::{CancelToken, Reporter, Silent};
 use clap::Args;
@@ -73,7 +73,7 @@ fn measure(args: &ViewsArgs, n: usize, cancel: &CancelToken) -> Result<Report> {
     let reporter = TerminalReporter::default();
     let locator = Locator::from_environment(false);
     let located = locator.locate(&ModelRef::parse(&args.model), &reporter, cancel)?;
-    let model = crate::model::load_model(&located, &reporter, cancel)?;
+    let model = crate::model::load_model(&located, LoadOptions::default(), &reporter, cancel)?;
     reporter.finish();
     reporter.notice(&format!("n = {n} …"));
     let capture = captured(&model, n, cancel)?;
