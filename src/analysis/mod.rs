@@ -5,12 +5,14 @@
 
 mod classes;
 mod detector;
+mod heads;
 mod mass;
 mod profile;
 mod sinks;
 
 pub use classes::{TokenClass, classify};
 pub use detector::Detection;
+pub use heads::{ComparedRows, HeadMetrics, PEAK_KEYS, share_on_keys};
 pub use mass::{LayerMass, MassTable, Selection, Visibility};
 pub use profile::{ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers};
 pub use sinks::{Corroboration, Sink, alpha_by_layer_head, birth_layer, far_lift_by_layer};

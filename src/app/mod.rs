@@ -57,6 +57,22 @@ impl App {
         &mut self.state
     }
 
+    /// The first half of a frame: what came in is handled, what the views derive is prepared.
+    pub fn prepare(&mut self, ctx: &egui::Context) {
+        let mut commands = self.state.incoming();
+        shortcuts::read(ctx, &self.state, &mut commands);
+        self.carry_out(ctx, commands);
+        self.state.frame(ctx);
+    }
+
+    /// The second half: the panels are drawn, and what they ask for is handled.
+    pub fn show(&mut self, ui: &mut egui::Ui) {
+        let mut commands = Vec::new();
+        panels::window(ui, &self.state, &mut commands);
+        toasts::ui(ui.ctx(), &self.state.toasts, &mut commands);
+        self.carry_out(&ui.ctx().clone(), commands);
+    }
+
     /// Handles commands; what only the context can do follows.
     fn carry_out(&mut self, ctx: &egui::Context, commands: Vec<Command>) {
         for command in commands {
@@ -76,17 +92,11 @@ impl App {
 
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        let mut commands = self.state.incoming();
-        shortcuts::read(ctx, &self.state, &mut commands);
-        self.carry_out(ctx, commands);
-        self.state.frame(ctx);
+        self.prepare(ctx);
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
-        let mut commands = Vec::new();
-        panels::window(ui, &self.state, &mut commands);
-        toasts::ui(ui.ctx(), &self.state.toasts, &mut commands);
-        self.carry_out(&ui.ctx().clone(), commands);
+        self.show(ui);
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {

@@ -6,7 +6,7 @@ use super::engine_handle::EngineHandle;
 use super::eviction::EvictionState;
 use super::hub::HubPicker;
 use super::memory::MemoryWatch;
-use super::panels::attention::AttentionState;
+use super::panels::attention::{AttentionState, Shown};
 use super::partners::{Partners, PartnersWorker};
 use super::prompt::PromptDraft;
 use super::run::Run;
@@ -138,7 +138,13 @@ impl AppState {
     /// Lets the views prepare what they derive: tiles and textures. Once a frame, before drawing.
     pub fn frame(&mut self, ctx: &egui::Context) {
         let focus = (self.view.focus.layer, self.view.focus.head);
-        self.attention.frame(ctx, self.run.as_ref().map(|run| &run.capture), focus);
+        let shown = self.run.as_ref().map(|run| Shown {
+            capture: &run.capture,
+            sinks: &run.analysis.detection.flagged,
+            selected: self.view.selected,
+            focus,
+        });
+        self.attention.frame(ctx, shown);
     }
 
     /// Begins to look at this process's memory once a second.

@@ -7,7 +7,9 @@ mod prefill;
 
 pub use crate::units::format_bytes;
 pub use memory::{available_memory_bytes, peak_rss_bytes, plan_memory};
-pub use patterns::{MASKED, PatternTile};
+pub use patterns::{
+    AlignBy, Alignment, Difference, MASKED, NOT_AVAILABLE, PatternOf, PatternTile, Shaping, TileArea,
+};
 pub(crate) use prefill::wide_negative_log_likelihood;
 pub use prefill::{PrefillOptions, PrefillTiming, Prefilled, full_cache_rule, plain_prefill, prefill};
 

@@ -4,6 +4,7 @@
 //! block. Results carry the id of their job, so that a stale one can be dropped.
 
 pub mod jobs;
+pub mod latest;
 mod listing;
 pub mod patterns;
 mod thread;

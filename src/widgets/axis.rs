@@ -70,29 +70,28 @@ pub struct AxisPainter<'a> {
     pub margin: f32,
     /// Which side.
     pub side: AxisSide,
-    /// Digits of the largest position.
+    /// Characters of the longest number.
     pub digits: usize,
     /// Colour of positions and tick marks.
     pub faint: Color32,
 }
 
 impl AxisPainter<'_> {
-    /// Draws the label of a position whose cell's middle is `at` along the axis (a screen coordinate).
-    pub fn label(&self, at: f32, position: usize, label: &str, color: Color32) {
-        let number = position.to_string();
+    /// Draws number and label of a position whose cell's middle is `at` along the axis (a screen coordinate).
+    pub fn label(&self, at: f32, number: &str, label: &str, color: Color32) {
         match self.side {
             AxisSide::Left => {
                 self.tick(pos2(self.plot.left(), at), vec2(-3.0, 0.0));
                 let numbers = self.number_width();
                 let label = self.fitted(&[(label, color)], self.margin - numbers - 3.0 * GAP);
                 self.add(pos2(self.plot.left() - GAP, at), label, 0.0);
-                let number = self.fitted(&[(&number, self.faint)], f32::INFINITY);
+                let number = self.fitted(&[(number, self.faint)], f32::INFINITY);
                 self.add(pos2(self.plot.left() - self.margin + numbers, at), number, 0.0);
             }
             AxisSide::Bottom => {
                 // No column of numbers here: what a short number leaves is room for the label.
                 self.tick(pos2(at, self.plot.bottom()), vec2(0.0, 3.0));
-                let text = [(number.as_str(), self.faint), (" ", self.faint), (label, color)];
+                let text = [(number, self.faint), (" ", self.faint), (label, color)];
                 let text = self.fitted(&text, self.margin - GAP);
                 self.add(pos2(at, self.plot.bottom() + GAP), text, -FRAC_PI_2);
             }

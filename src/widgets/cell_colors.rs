@@ -1,5 +1,6 @@
 //! From values to pixels: a lookup fast enough for a million cells a frame, and max-pooling to a wanted size.
 
+use crate::capture::MASKED;
 use crate::color::ColorTable;
 use egui::{Color32, ColorImage};
 use std::ops::Range;
@@ -14,18 +15,11 @@ impl CellColors {
     #[must_use]
     pub fn new(table: &ColorTable) -> Self {
         let color = |rgb: [u8; 3]| Color32::from_rgb(rgb[0], rgb[1], rgb[2]);
-        let (masked, nan) = (color(table.rgb(-1.0)), color(table.rgb(f32::NAN)));
-        let scale = table.scale();
-        let (low, high) = (color(table.at(0.0)), color(table.at(1.0)));
+        let nan = color(table.rgb(f32::NAN));
         let of_upper_bits = |upper: u16| {
             let value = f32::from_bits(u32::from(upper) << 16);
-            match value {
-                _ if !value.is_finite() => nan,
-                _ if value < 0.0 => masked,
-                _ if value > 0.0 && value < scale.min() => low,
-                _ if value > scale.max => high,
-                _ => color(table.rgb(value)),
-            }
+            // What is not finite is shown as not a number.
+            if value.is_finite() { color(table.rgb(value)) } else { nan }
         };
         Self((0..=u16::MAX).map(of_upper_bits).collect())
     }
@@ -56,18 +50,18 @@ impl CellColors {
 pub fn max_pooled(values: &[f32], from: (usize, usize), size: (usize, usize)) -> Vec<f32> {
     let ((from_width, from_height), (width, height)) = (from, size);
     if values.len() < from_width * from_height || from_width * from_height == 0 {
-        return vec![-1.0; width * height];
+        return vec![MASKED; width * height];
     }
     let mut pooled = Vec::with_capacity(width * height);
     let columns: Vec<Range<usize>> = (0..width).map(|x| overlapped(x, width, from_width)).collect();
-    let mut line = vec![-1.0_f32; from_width];
+    let mut line = vec![MASKED; from_width];
     for y in 0..height {
-        line.fill(-1.0);
+        line.fill(MASKED);
         for row in overlapped(y, height, from_height) {
             let source = &values[row * from_width..(row + 1) * from_width];
             line.iter_mut().zip(source).for_each(|(kept, &value)| *kept = heavier(*kept, value));
         }
-        pooled.extend(columns.iter().map(|range| line[range.clone()].iter().copied().fold(-1.0, heavier)));
+        pooled.extend(columns.iter().map(|range| line[range.clone()].iter().copied().fold(MASKED, heavier)));
     }
     pooled
 }
@@ -112,7 +106,7 @@ mod tests {
         let quick = CellColors::new(&table(ScaleKind::Log));
         let special = SpecialColors::DARK;
         let color = |[r, g, b]: [u8; 3]| Color32::from_rgb(r, g, b);
-        assert_eq!(quick.of(-1.0), color(special.masked));
+        assert_eq!(quick.of(MASKED), color(special.masked));
         assert_eq!(quick.of(0.0), color(special.zero));
         assert_eq!(quick.of(f32::NAN), color(special.nan));
         assert_eq!(quick.of(-f32::NAN), color(special.nan));
@@ -136,15 +130,15 @@ mod tests {
 
     #[test]
     fn masked_gives_way_and_nan_does_not() {
-        assert_eq!(max_pooled(&[-1.0, 0.0], (2, 1), (1, 1)), [0.0]);
-        assert_eq!(max_pooled(&[-1.0, -1.0], (2, 1), (1, 1)), [-1.0]);
+        assert_eq!(max_pooled(&[MASKED, 0.0], (2, 1), (1, 1)), [0.0]);
+        assert_eq!(max_pooled(&[MASKED, MASKED], (2, 1), (1, 1)), [MASKED]);
         assert!(max_pooled(&[f32::NAN, 0.7], (2, 1), (1, 1))[0].is_nan());
         assert!(max_pooled(&[0.7, f32::NAN], (2, 1), (1, 1))[0].is_nan());
     }
 
     #[test]
     fn bad_sizes_give_an_empty_picture() {
-        assert_eq!(max_pooled(&[], (3, 3), (1, 1)), [-1.0]);
+        assert_eq!(max_pooled(&[], (3, 3), (1, 1)), [MASKED]);
         assert_eq!(CellColors::new(&table(ScaleKind::Log)).image(&[0.5], 2, 2).pixels.len(), 4);
     }
 

@@ -51,6 +51,23 @@ impl GridLayout {
         }
     }
 
+    /// One block in which `count` pictures flow row by row, as large as `room` allows.
+    #[must_use]
+    pub fn flow(count: usize, room: Vec2) -> Self {
+        let count = count.max(1);
+        let width = (room.x - ROW_LABEL).max(1.0);
+        // Squares: as many columns as make columns · rows just enough.
+        let fits = |columns: &usize| {
+            let side = width / to_f32(*columns);
+            to_f32(count.div_ceil(*columns)) * side <= (room.y - COLUMN_LABEL).max(1.0)
+        };
+        let most = ((width / SMALLEST) as usize).max(1);
+        let columns = (1..=most.min(count)).find(fits).unwrap_or_else(|| most.min(count));
+        let side = (width / to_f32(columns)).clamp(SMALLEST, LARGEST);
+        let rows = count.div_ceil(columns);
+        Self { rows, columns, rows_per_block: rows, blocks: 1, cell: vec2(side, side) }
+    }
+
     /// Size of the whole grid with its labels.
     #[must_use]
     pub fn size(&self) -> Vec2 {
@@ -102,6 +119,16 @@ mod tests {
     use super::*;
 
     const ROOM: Vec2 = vec2(360.0, 350.0);
+
+    #[test]
+    fn flowing_pictures_fill_the_room_and_scroll_when_they_must() {
+        let layout = GridLayout::flow(270, vec2(358.0, 300.0));
+        assert!(layout.columns * layout.rows >= 270 && layout.size().y <= 300.0 && layout.size().x <= 358.0);
+        assert!(layout.cell.x > 15.0, "no smaller than needed: {:?}", layout.cell);
+        let many = GridLayout::flow(5120, vec2(358.0, 300.0));
+        assert!(many.cell.x >= SMALLEST && many.size().y > 300.0 && many.size().x <= 358.0);
+        assert_eq!(GridLayout::flow(0, vec2(0.0, 0.0)).rows, 1);
+    }
 
     #[test]
     fn the_default_model_fits_without_scrolling() {

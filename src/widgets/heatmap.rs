@@ -3,12 +3,16 @@
 //! The widget draws what it is given and says what the user did; it changes nothing itself. Values
 //! come as textures (coarse ones first) and, for the readout, through a closure that knows every cell.
 
+use super::color_bar::BarEvent;
 use super::heatmap_paint;
+use super::minimap;
 use super::viewport::{Viewport, to_f64};
-use crate::color::ColorTable;
+use crate::capture::NOT_AVAILABLE;
+use crate::color::{ColorScale, ColorTable};
 use egui::emath::GuiRounding as _;
 use egui::{
-    Color32, Event, EventFilter, Id, Key, Pos2, Rect, Response, Role, Sense, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Color32, Event, EventFilter, Id, Key, PointerButton, Pos2, Rect, Response, Role, Sense, Ui, Vec2,
+    WidgetInfo, pos2, vec2,
 };
 use std::ops::Range;
 
@@ -23,6 +27,8 @@ const TOP: f32 = 8.0;
 const SMALLEST_SIDE: f32 = 48.0;
 /// Points of wheel travel that magnify by e.
 const WHEEL_PER_E: f32 = 220.0;
+/// A smaller box was drawn by a trembling hand, in points.
+const SMALLEST_BOX: f32 = 4.0;
 
 /// A part of the matrix as a texture; drawn cells are max-pooled from `pool` × `pool` cells.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +47,8 @@ pub struct MatrixTile<'a> {
     pub height: usize,
     /// The drawn cells' values `[height, width]`, for the readout.
     pub values: &'a [f32],
+    /// Whether the values are only guessed from some of the rows: drawn, never read out.
+    pub sketch: bool,
 }
 
 impl MatrixTile<'_> {
@@ -99,8 +107,18 @@ pub struct Heatmap<'a> {
     pub tiles: &'a [MatrixTile<'a>],
     /// One label for each position.
     pub labels: &'a [String],
+    /// How a position is written.
+    pub number: &'a dyn Fn(usize) -> String,
     /// The exact value at (row, column); `None` where the cell is masked.
     pub value: &'a dyn Fn(usize, usize) -> Option<f32>,
+    /// What else there is to say about a cell; may be empty.
+    pub note: &'a dyn Fn(usize, usize) -> String,
+    /// What the values are, for the colour bar.
+    pub unit: &'a str,
+    /// How the legend names cells that have no value, where there are some.
+    pub not_available: Option<&'a str>,
+    /// Whether a plain drag draws a box to zoom to; with Shift or the secondary button it always does.
+    pub box_zoom: bool,
     /// Colours of the values.
     pub table: &'a ColorTable,
     /// The selected position: its column and row are marked.
@@ -124,6 +142,10 @@ pub enum HeatmapEvent {
     Cursor(usize, usize),
     /// The cell (row, column) was clicked.
     Picked(usize, usize),
+    /// Show this range of values.
+    Range(ColorScale),
+    /// Show the range of the first day.
+    ResetRange,
 }
 
 /// What came of showing a [`Heatmap`].
@@ -151,7 +173,11 @@ impl Heatmap<'_> {
         let cursor = self.cursor.filter(|&(row, column)| row < self.side && column < self.side);
         let cell = if keyboard_leads(ui, id) { cursor.or(hovered) } else { hovered.or(cursor) };
         let mut events = Vec::new();
-        self.pointer_events(ui, &response, plot, cell, &mut events);
+        let over_map = minimap::events(&self, ui, id, plot, &mut events);
+        let boxed = self.box_events(ui, id, &response, plot, &mut events);
+        if !over_map {
+            self.pointer_events(ui, &response, plot, cell, boxed.is_some(), &mut events);
+        }
         self.key_events(ui, id, cell, &mut events);
 
         let readout = cell.map(|(row, column)| self.readout(row, column));
@@ -161,8 +187,15 @@ impl Heatmap<'_> {
         });
         if ui.is_rect_visible(outer) {
             heatmap_paint::paint(&self, ui, outer, plot, cell, readout.as_deref(), response.has_focus());
+            heatmap_paint::paint_box(&self, ui, plot, boxed);
+            minimap::paint(&self, ui, plot);
         }
-        let response = self.with_tooltip(response, hovered);
+        events.extend(heatmap_paint::color_bar(&self, ui, id, outer, plot, cell).map(|event| match event {
+            BarEvent::Range(scale) => HeatmapEvent::Range(scale),
+            BarEvent::Reset => HeatmapEvent::ResetRange,
+        }));
+        let response =
+            if over_map || boxed.is_some() { response } else { self.with_tooltip(response, hovered) };
         let side_px = f64::from(plot.width() * ui.pixels_per_point());
         HeatmapOutput { response, cell, events, side_px }
     }
@@ -178,6 +211,7 @@ impl Heatmap<'_> {
         response: &Response,
         plot: Rect,
         cell: Option<(usize, usize)>,
+        boxing: bool,
         events: &mut Vec<HeatmapEvent>,
     ) {
         // Also by Enter or Space, and then at the keyboard's cell.
@@ -190,7 +224,7 @@ impl Heatmap<'_> {
         }
         if response.double_clicked() {
             events.push(HeatmapEvent::View(Viewport::fit(self.side)));
-        } else if response.dragged() {
+        } else if response.dragged() && !boxing {
             let cells = response.drag_delta() / plot.width() * -1.0;
             let (rows, columns) = (f64::from(cells.y), f64::from(cells.x));
             let view = self.view.panned(rows * self.view.cells, columns * self.view.cells, self.side);
@@ -205,6 +239,45 @@ impl Heatmap<'_> {
             let view = self.view.zoomed(factor.into(), part.x.into(), part.y.into(), self.side);
             self.push_view(view, events);
         }
+    }
+
+    /// A box that is being drawn, in screen coordinates; zooms to it when the button is let go.
+    fn box_events(
+        &self,
+        ui: &Ui,
+        id: Id,
+        response: &Response,
+        plot: Rect,
+        events: &mut Vec<HeatmapEvent>,
+    ) -> Option<Rect> {
+        let id = id.with("box");
+        if response.drag_started() {
+            let boxing = self.box_zoom
+                || response.dragged_by(PointerButton::Secondary)
+                || ui.input(|i| i.modifiers.shift);
+            ui.data_mut(|data| data.insert_temp(id, boxing));
+        }
+        if !(response.dragged() || response.drag_stopped())
+            || !ui.data(|data| data.get_temp(id)).unwrap_or(false)
+        {
+            return None;
+        }
+        let (origin, at) = ui.input(|input| (input.pointer.press_origin(), input.pointer.latest_pos()));
+        let origin = ui.data_mut(|data| *data.get_temp_mut_or_insert_with(id.with("from"), || origin));
+        let drawn = Rect::from_two_pos(origin?, at?).intersect(plot);
+        if response.drag_stopped() {
+            ui.data_mut(|data| {
+                data.remove::<bool>(id);
+                data.remove::<Option<Pos2>>(id.with("from"));
+            });
+            let part = |pos: Pos2| (pos - plot.min) / plot.width();
+            let (from, to) = (part(drawn.min), part(drawn.max));
+            if drawn.width().max(drawn.height()) > SMALLEST_BOX {
+                let corner = |part: Vec2| (f64::from(part.x), f64::from(part.y));
+                self.push_view(self.view.boxed(corner(from), corner(to), self.side), events);
+            }
+        }
+        Some(drawn)
     }
 
     fn key_events(&self, ui: &Ui, id: Id, cell: Option<(usize, usize)>, events: &mut Vec<HeatmapEvent>) {
@@ -268,7 +341,7 @@ impl Heatmap<'_> {
         self.view.zoomed(factor, x, y, self.side)
     }
 
-    fn push_view(&self, view: Viewport, events: &mut Vec<HeatmapEvent>) {
+    pub(super) fn push_view(&self, view: Viewport, events: &mut Vec<HeatmapEvent>) {
         if view != self.view {
             events.push(HeatmapEvent::View(view));
         }
@@ -276,19 +349,35 @@ impl Heatmap<'_> {
 
     /// The value comes first: it stays in its place while the labels change, and is never cut.
     fn readout(&self, row: usize, column: usize) -> String {
-        let value = value_text((self.value)(row, column));
+        let value = self.value_text((self.value)(row, column));
+        let note = (self.note)(row, column);
+        let note = if note.is_empty() { note } else { format!(" · {note}") };
         let others = self.drawn_with_others(row, column).map_or_else(String::new, |(pool, drawn)| {
-            format!(" · heaviest of {pool} × {pool}: {}", value_text(Some(drawn)))
+            format!(" · heaviest of {pool} × {pool}: {}", self.value_text(Some(drawn)))
         });
         let (row_name, column_name) = (self.row_name, self.column_name);
         let (row_label, column_label) = (self.label(row), self.label(column));
-        format!("{value} · {row_name} {row} {row_label} → {column_name} {column} {column_label}{others}")
+        let (row, column) = ((self.number)(row), (self.number)(column));
+        format!(
+            "{value}{note} · {row_name} {row} {row_label} → {column_name} {column} {column_label}{others}"
+        )
+    }
+
+    /// A difference carries its sign.
+    fn value_text(&self, value: Option<f32>) -> String {
+        let text = value_text(value);
+        if self.table.is_diverging() && value.is_some_and(|value| value > 0.0) {
+            format!("+{text}")
+        } else {
+            text
+        }
     }
 
     /// What is drawn at a cell, where it stands for several.
     fn drawn_with_others(&self, row: usize, column: usize) -> Option<(usize, f32)> {
-        let top = self.tiles.iter().rev().find_map(|tile| Some((tile.pool, tile.drawn(row, column)?)));
-        top.filter(|&(pool, drawn)| pool > 1 && drawn >= 0.0)
+        let tiles = self.tiles.iter().rev().filter(|tile| !tile.sketch);
+        let top = tiles.into_iter().find_map(|tile| Some((tile.pool, tile.drawn(row, column)?)));
+        top.filter(|&(pool, drawn)| pool > 1 && drawn > NOT_AVAILABLE)
     }
 
     pub(super) fn label(&self, position: usize) -> &str {
@@ -298,15 +387,22 @@ impl Heatmap<'_> {
     fn with_tooltip(&self, response: Response, hovered: Option<(usize, usize)>) -> Response {
         let Some((row, column)) = hovered.filter(|_| !response.dragged()) else { return response };
         response.on_hover_ui_at_pointer(|ui| {
-            ui.strong(value_text((self.value)(row, column)));
+            ui.strong(self.value_text((self.value)(row, column)));
+            let note = (self.note)(row, column);
+            if !note.is_empty() {
+                ui.label(note);
+            }
             for (name, position) in [(self.row_name, row), (self.column_name, column)] {
                 ui.horizontal(|ui| {
-                    ui.weak(format!("{name} {position}"));
+                    ui.weak(format!("{name} {}", (self.number)(position)));
                     ui.monospace(self.label(position));
                 });
             }
             if let Some((pool, drawn)) = self.drawn_with_others(row, column) {
-                ui.weak(format!("drawn: heaviest of {pool} × {pool} cells, {}", value_text(Some(drawn))));
+                ui.weak(format!(
+                    "drawn: heaviest of {pool} × {pool} cells, {}",
+                    self.value_text(Some(drawn))
+                ));
             }
         })
     }
@@ -317,6 +413,7 @@ impl Heatmap<'_> {
 pub fn value_text(value: Option<f32>) -> String {
     match value {
         None => "masked".to_owned(),
+        Some(NOT_AVAILABLE) => "n/a".to_owned(),
         Some(value) if value.is_nan() => "NaN".to_owned(),
         Some(0.0) => "0".to_owned(),
         Some(value) if value.abs() >= 1e-3 => format!("{value:.5}"),
@@ -363,6 +460,7 @@ mod tests {
             pool: 4,
             width: 2,
             height: 2,
+            sketch: false,
             values: &[0.1, 0.2, 0.3, 0.4],
         };
         assert_eq!(tile.drawn(13, 3), Some(0.3));

@@ -1,15 +1,16 @@
 //! How a [`Heatmap`] is drawn: tiles, hatching, marks, crosshair, axes, colour bar, readout.
 
 use super::axis::{AxisPainter, AxisSide, LABEL_GAP, ticks};
-use super::color_bar::{ColorBar, hatch, rgb};
+use super::color_bar::{BarEvent, ColorBar, hatch, rgb};
 use super::heatmap::{BOTTOM, Heatmap, MatrixTile, READOUT, RIGHT};
 use super::viewport::{Viewport, to_f32, to_f64};
 use egui::text::{LayoutJob, TextWrapping};
-use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, pos2, vec2};
-use std::ops::Range;
+use egui::{Align2, Color32, FontId, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, pos2, vec2};
 
 /// Columns of this width and more are outlined by two lines, narrower ones by arrows only.
 const OUTLINED: f32 = 3.0;
+/// Hatched columns are at least this wide, in points.
+const NARROWEST_STRIP: f32 = 3.0;
 /// Seen on the darkest and the lightest cells alike.
 const CROSSHAIR: Color32 = Color32::from_rgba_premultiplied(132, 132, 132, 220);
 
@@ -31,11 +32,38 @@ pub(super) fn paint(
     scene.axes(cell);
     let outline = if focused { heatmap.colors.accent } else { heatmap.colors.line };
     painter.rect_stroke(plot, 0.0, Stroke::new(1.0, outline), StrokeKind::Outside);
-    let bar = Rect::from_min_size(plot.right_top() + vec2(14.0, 0.0), vec2(RIGHT - 14.0, plot.height()));
-    let (text, faint, hatched) = (heatmap.colors.text, heatmap.colors.faint, !heatmap.hatched.is_empty());
-    let pointed = cell.and_then(|(row, column)| (heatmap.value)(row, column));
-    ColorBar { table: heatmap.table, text, faint, hatched, pointed }.paint(&painter, bar);
     scene.readout(readout);
+}
+
+/// Shows the colour bar beside the plot.
+pub(super) fn color_bar(
+    heatmap: &Heatmap<'_>,
+    ui: &Ui,
+    id: Id,
+    outer: Rect,
+    plot: Rect,
+    cell: Option<(usize, usize)>,
+) -> Option<BarEvent> {
+    let rect = Rect::from_min_size(plot.right_top() + vec2(14.0, 0.0), vec2(RIGHT - 14.0, plot.height()));
+    let bar = ColorBar {
+        table: heatmap.table,
+        unit: heatmap.unit,
+        text: heatmap.colors.text,
+        faint: heatmap.colors.faint,
+        hatched: !heatmap.hatched.is_empty(),
+        not_available: heatmap.not_available,
+        pointed: cell.and_then(|(row, column)| (heatmap.value)(row, column)),
+    };
+    let painter = ui.painter().with_clip_rect(outer.intersect(ui.clip_rect()));
+    bar.show(ui, &painter, rect, id.with("colour bar"))
+}
+
+/// Draws the box that is being drawn by the user.
+pub(super) fn paint_box(heatmap: &Heatmap<'_>, ui: &Ui, plot: Rect, boxed: Option<Rect>) {
+    let Some(boxed) = boxed else { return };
+    let painter = ui.painter().with_clip_rect(plot.intersect(ui.clip_rect()));
+    painter.rect_filled(boxed, 0.0, heatmap.colors.accent.gamma_multiply(0.2));
+    painter.rect_stroke(boxed, 0.0, Stroke::new(1.5, heatmap.colors.accent), StrokeKind::Inside);
 }
 
 struct Scene<'a> {
@@ -94,30 +122,19 @@ impl Scene<'_> {
         Some((rect, Rect::from_min_max(pos2(u(left), v(top)), pos2(u(right), v(bottom)))))
     }
 
-    /// Hides columns behind a hatched strip, as wide as what is drawn there.
+    /// Hides columns behind a hatched strip; a narrow one is widened, so that it is seen.
     fn hatching(&self) {
         let visible = self.view().columns(self.heatmap.side);
         for &column in self.heatmap.hatched.iter().filter(|column| visible.contains(column)) {
-            let drawn = self.drawn_columns(column);
-            let top = self.y(to_f64(drawn.start)).max(self.plot.top());
+            let top = self.y(to_f64(column)).max(self.plot.top());
             let bottom = self.y(to_f64(self.heatmap.side)).min(self.plot.bottom());
-            let strip = Rect::from_min_max(
-                pos2(self.x(to_f64(drawn.start)), top),
-                pos2(self.x(to_f64(drawn.end)), bottom),
-            );
+            let (left, right) = (self.x(to_f64(column)), self.x(to_f64(column + 1)));
+            let strip = Rect::from_min_max(pos2(left, top), pos2(right.max(left + NARROWEST_STRIP), bottom));
             if strip.height() > 0.0 {
                 let ground = rgb(self.heatmap.table.special().masked);
                 hatch(self.inside, strip, ground, self.heatmap.colors.faint);
             }
         }
-    }
-
-    fn drawn_columns(&self, column: usize) -> Range<usize> {
-        let shown = self.heatmap.tiles.iter().rev().find(|tile| tile.column_range().contains(&column));
-        shown.map_or(column..column + 1, |tile| {
-            let start = tile.columns.0 + (column - tile.columns.0) / tile.pool.max(1) * tile.pool.max(1);
-            start..(start + tile.pool.max(1)).min(tile.columns.1)
-        })
     }
 
     /// The selected position, the marked ones, and the crosshair.
@@ -171,7 +188,9 @@ impl Scene<'_> {
 
     fn axes(&self, cell: Option<(usize, usize)>) {
         let heatmap = self.heatmap;
-        let digits = heatmap.side.saturating_sub(1).checked_ilog10().unwrap_or(0) as usize + 1;
+        let last = heatmap.side.saturating_sub(1);
+        // The longest number is near the end, where two texts may have drifted apart.
+        let digits = (heatmap.number)(last).chars().count().max((heatmap.number)(last / 2).chars().count());
         for side in [AxisSide::Left, AxisSide::Bottom] {
             let (visible, at_cell, margin) = match side {
                 AxisSide::Left => (
@@ -190,7 +209,12 @@ impl Scene<'_> {
                 let at = if side == AxisSide::Left { self.y(middle) } else { self.x(middle) };
                 let range = if side == AxisSide::Left { self.plot.y_range() } else { self.plot.x_range() };
                 if range.contains(at) {
-                    axis.label(at, position, heatmap.label(position), self.label_color(position));
+                    axis.label(
+                        at,
+                        &(heatmap.number)(position),
+                        heatmap.label(position),
+                        self.label_color(position),
+                    );
                 }
             }
         }
@@ -211,7 +235,7 @@ impl Scene<'_> {
         let (colors, outer) = (&self.heatmap.colors, self.outer);
         let at = Pos2::new(outer.left(), self.plot.bottom() + BOTTOM + 4.0);
         let color = if readout.is_some() { colors.text } else { colors.faint };
-        let idle = "Point at a cell for its value · wheel zooms · drag moves · double-click fits";
+        let idle = "Point for the value · wheel zooms · drag moves · Shift-drag boxes · double-click fits";
         let font = if readout.is_some() { FontId::monospace(11.0) } else { FontId::proportional(11.0) };
         let mut job = LayoutJob::simple_singleline(readout.unwrap_or(idle).to_owned(), font, color);
         job.wrap = TextWrapping::truncate_at_width(outer.width());

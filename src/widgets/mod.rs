@@ -11,6 +11,8 @@ pub mod grid_layout;
 pub mod heatmap;
 mod heatmap_paint;
 pub mod level;
+pub mod lines;
+mod minimap;
 pub mod pattern_grid;
 pub mod token_strip;
 pub mod viewport;

@@ -27,22 +27,37 @@ pub struct GridColors {
 pub struct PatternGrid<'a> {
     /// Accessible name.
     pub name: &'a str,
-    /// Rows and columns.
-    pub size: (usize, usize),
-    /// Letter before row and column numbers, for example `("L", "H")`.
-    pub prefixes: (&'a str, &'a str),
+    /// Where the pictures go.
+    pub layout: GridLayout,
+    /// Label of a row; may be empty.
+    pub row_label: &'a dyn Fn(usize) -> String,
+    /// Label of a column; may be empty.
+    pub column_label: &'a dyn Fn(usize) -> String,
     /// The texture with the pictures; `None` while there is none.
     pub texture: Option<TextureId>,
-    /// Where the picture of (row, column) lies in it; `None` until it is there.
-    pub uv: &'a dyn Fn(usize, usize) -> Option<Rect>,
+    /// What there is at (row, column); `None` for nothing.
+    pub picture: &'a dyn Fn(usize, usize) -> Option<GridPicture>,
     /// Name of a picture, for example `Layer 3, head 4`.
     pub label: &'a dyn Fn(usize, usize) -> String,
     /// What there is to say about a picture, for example `α of key 0: 0.43`.
     pub describe: &'a dyn Fn(usize, usize) -> String,
+    /// More about it, for the tooltip only.
+    pub details: &'a dyn Fn(usize, usize) -> String,
     /// The picture in focus.
-    pub focus: (usize, usize),
+    pub focus: Option<(usize, usize)>,
     /// Colours.
     pub colors: GridColors,
+}
+
+/// What fills a place of the grid.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum GridPicture {
+    /// This part of the texture.
+    Texture(Rect),
+    /// One colour.
+    Color(Color32),
+    /// A picture that is not there yet.
+    Coming,
 }
 
 /// What came of showing a [`PatternGrid`].
@@ -59,7 +74,7 @@ pub struct GridOutput {
 impl PatternGrid<'_> {
     /// Shows the grid in all the space that is left; scrolls when it needs more.
     pub fn show(self, ui: &mut Ui) -> GridOutput {
-        let layout = GridLayout::fit(self.size.0, self.size.1, ui.available_size());
+        let layout = self.layout;
         ScrollArea::both()
             .id_salt("pattern grid")
             .auto_shrink([false, false])
@@ -71,7 +86,9 @@ impl PatternGrid<'_> {
         let (area, _) = ui.allocate_exact_size(layout.size().max(Vec2::splat(1.0)), Sense::hover());
         let id = ui.scope_id().with("pattern grid");
         let grid = ui.interact(area, id, Sense::focusable_noninteractive());
-        let described = format!("{}. {}", (self.label)(self.focus.0, self.focus.1), self.described_focus());
+        let described = self.focus.map_or_else(String::new, |(row, column)| {
+            format!("{}. {}", (self.label)(row, column), (self.describe)(row, column))
+        });
         grid.widget_info(|| WidgetInfo {
             current_text_value: Some(described.clone()),
             ..WidgetInfo::labeled(Role::Grid, true, self.name)
@@ -90,18 +107,21 @@ impl PatternGrid<'_> {
         let painter = ui.painter().clone();
         let mut mesh = self.texture.map(Mesh::with_texture);
         let shown = viewport.translate(area.min.to_vec2());
-        for row in 0..self.size.0 {
-            for column in 0..self.size.1 {
+        for row in 0..layout.rows {
+            for column in 0..layout.columns {
                 let rect = place(row, column);
                 if !rect.intersects(shown) {
                     continue;
                 }
-                if let Some(mesh) = &mut mesh
-                    && let Some(uv) = (self.uv)(row, column)
-                {
-                    mesh.add_rect_with_uv(rect, uv, Color32::WHITE);
-                } else {
-                    painter.rect_filled(rect, 0.0, self.colors.placeholder);
+                let Some(picture) = (self.picture)(row, column) else { continue };
+                match (picture, &mut mesh) {
+                    (GridPicture::Texture(uv), Some(mesh)) => mesh.add_rect_with_uv(rect, uv, Color32::WHITE),
+                    (GridPicture::Color(color), _) => {
+                        painter.rect_filled(rect, 0.0, color);
+                    }
+                    _ => {
+                        painter.rect_filled(rect, 0.0, self.colors.placeholder);
+                    }
                 }
                 let cell = ui.interact(rect, id.with((row, column)), Sense::CLICK);
                 cell.widget_info(|| WidgetInfo {
@@ -109,7 +129,7 @@ impl PatternGrid<'_> {
                     ..WidgetInfo::selected(
                         Role::Button,
                         true,
-                        self.focus == (row, column),
+                        self.focus == Some((row, column)),
                         (self.label)(row, column),
                     )
                 });
@@ -123,6 +143,10 @@ impl PatternGrid<'_> {
                 cell.on_hover_ui_at_pointer(|ui| {
                     ui.strong((self.label)(row, column));
                     ui.label((self.describe)(row, column));
+                    let details = (self.details)(row, column);
+                    if !details.is_empty() {
+                        ui.weak(details);
+                    }
                 });
             }
         }
@@ -131,18 +155,17 @@ impl PatternGrid<'_> {
         if let Some((row, column)) = output.hovered {
             frame(&painter, place(row, column), Stroke::new(1.0, self.colors.text));
         }
-        if self.focus.0 < self.size.0 && self.focus.1 < self.size.1 {
+        if let Some((row, column)) = self.focus {
             let strong = if grid.has_focus() { 3.0 } else { 2.0 };
-            frame(&painter, place(self.focus.0, self.focus.1), Stroke::new(strong, self.colors.accent));
+            let rect = place(row, column);
+            frame(&painter, rect, Stroke::new(strong, self.colors.accent));
+            // Seen on pictures of the accent's own colour, too.
+            frame(&painter, rect.expand(strong), Stroke::new(1.0, self.colors.text));
         }
         if let Some((row, column)) = output.focused {
             ui.scroll_to_rect(place(row, column), None);
         }
         output
-    }
-
-    fn described_focus(&self) -> String {
-        (self.describe)(self.focus.0, self.focus.1)
     }
 
     fn key_focus(&self, ui: &Ui, id: Id, layout: GridLayout) -> Option<(usize, usize)> {
@@ -153,32 +176,39 @@ impl PatternGrid<'_> {
         ui.memory_mut(|memory| memory.set_focus_lock_filter(id, arrows));
         let steps =
             [(Key::ArrowUp, -1, 0), (Key::ArrowDown, 1, 0), (Key::ArrowLeft, 0, -1), (Key::ArrowRight, 0, 1)];
+        let from = self.focus.unwrap_or((0, 0));
         let moved = steps
             .iter()
             .filter(|(key, ..)| ui.input(|input| input.key_pressed(*key)))
-            .fold(self.focus, |(row, column), &(_, down, right)| layout.neighbour(row, column, down, right));
-        (moved != self.focus).then_some(moved)
+            .fold(from, |(row, column), &(_, down, right)| layout.neighbour(row, column, down, right));
+        (moved != from && (self.picture)(moved.0, moved.1).is_some()).then_some(moved)
     }
 
     fn labels(&self, painter: &Painter, layout: GridLayout, area: Rect) {
         let font = FontId::proportional(FONT_SIZE);
         let color = |focused: bool| if focused { self.colors.text } else { self.colors.faint };
         let row_step = stride(10.0, layout.cell.y);
-        for row in (0..self.size.0).filter(|row| (row % layout.rows_per_block).is_multiple_of(row_step)) {
+        let is_focus = |row: Option<usize>, column: Option<usize>| {
+            self.focus.is_some_and(|focus| row == Some(focus.0) || column == Some(focus.1))
+        };
+        let last = layout.rows.saturating_sub(1);
+        for row in (0..layout.rows).filter(|row| {
+            // The last row is another kind of row: it keeps its label.
+            (row % layout.rows_per_block).is_multiple_of(row_step) || *row == last
+        }) {
             let cell = layout.cell_rect(row, 0).translate(area.min.to_vec2());
             let at = cell.left_center() - vec2(3.0, 0.0);
-            let text = format!("{}{row}", self.prefixes.0);
-            painter.text(at, Align2::RIGHT_CENTER, text, font.clone(), color(row == self.focus.0));
+            let color = color(is_focus(Some(row), None));
+            painter.text(at, Align2::RIGHT_CENTER, (self.row_label)(row), font.clone(), color);
         }
-        let digits = self.size.1.saturating_sub(1).checked_ilog10().unwrap_or(0) + 1;
-        let column_step = stride(if digits > 1 { 21.0 } else { 14.0 }, layout.cell.x);
+        let column_step = stride(if layout.columns > 10 { 21.0 } else { 14.0 }, layout.cell.x);
         for block in 0..layout.blocks {
-            for column in (0..self.size.1).step_by(column_step) {
+            for column in (0..layout.columns).step_by(column_step) {
                 let cell = layout.cell_rect(block * layout.rows_per_block, column);
                 let at =
                     pos2(cell.center().x, cell.top()) + area.min.to_vec2() - vec2(0.0, COLUMN_LABEL - 11.0);
-                let text = format!("{}{column}", self.prefixes.1);
-                painter.text(at, Align2::CENTER_BOTTOM, text, font.clone(), color(column == self.focus.1));
+                let color = color(is_focus(None, Some(column)));
+                painter.text(at, Align2::CENTER_BOTTOM, (self.column_label)(column), font.clone(), color);
             }
         }
     }

@@ -44,6 +44,25 @@ impl Viewport {
         Self { row: self.row + y * kept, column: self.column + x * kept, cells }.clamped(side)
     }
 
+    /// Shows the box between two points, each 0…1 across the view, as large as the square view allows.
+    #[must_use]
+    pub fn boxed(self, from: (f64, f64), to: (f64, f64), side: usize) -> Self {
+        let (x, y) = ((from.0.min(to.0), from.0.max(to.0)), (from.1.min(to.1), from.1.max(to.1)));
+        let side_cells = to_f64(side.max(1));
+        let wanted = (x.1 - x.0).max(y.1 - y.0) * self.cells;
+        let cells = wanted.clamp(CLOSEST_CELLS.min(side_cells), side_cells);
+        let around =
+            |first: f64, part: (f64, f64)| first + f64::midpoint(part.0, part.1) * self.cells - cells / 2.0;
+        Self { row: around(self.row, y), column: around(self.column, x), cells }.clamped(side)
+    }
+
+    /// The view of the same size around a point, 0…1 across the whole matrix.
+    #[must_use]
+    pub fn centered(self, x: f64, y: f64, side: usize) -> Self {
+        let first = |part: f64| part * to_f64(side) - self.cells / 2.0;
+        Self { row: first(y), column: first(x), ..self }.clamped(side)
+    }
+
     /// Moves by so many cells, within the matrix.
     #[must_use]
     pub fn panned(self, rows: f64, columns: f64, side: usize) -> Self {
@@ -132,6 +151,24 @@ mod tests {
         assert_eq!(view.panned(-1e6, -1e6, 100).rows(100), 0..25);
         assert_eq!(view.zoomed(1e-9, 0.5, 0.5, 100), Viewport::fit(100));
         assert!((view.zoomed(1e9, 0.5, 0.5, 100).cells - CLOSEST_CELLS).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_box_becomes_the_view_and_keeps_its_middle() {
+        let view = Viewport::fit(1000).boxed((0.2, 0.5), (0.3, 0.7), 1000);
+        assert!((view.cells - 200.0).abs() < 1e-9, "the longer side fits");
+        assert!((view.column - 150.0).abs() < 1e-9 && (view.row - 500.0).abs() < 1e-9);
+        let again = view.boxed((0.9, 0.9), (0.4, 0.4), 1000);
+        assert!((again.cells - 100.0).abs() < 1e-9 && (again.row - 580.0).abs() < 1e-9, "drawn upwards");
+        let tiny = view.boxed((0.5, 0.5), (0.5, 0.5), 1000);
+        assert!((tiny.cells - CLOSEST_CELLS).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_minimap_moves_the_view_within_the_matrix() {
+        let view = Viewport::fit(1000).zoomed(10.0, 0.0, 0.0, 1000);
+        assert_eq!(view.centered(0.5, 0.5, 1000).rows(1000), 450..550);
+        assert_eq!(view.centered(1.0, 0.0, 1000).columns(1000), 900..1000);
     }
 
     #[test]

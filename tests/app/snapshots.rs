@@ -6,9 +6,11 @@ use crate::support;
 use egui_kittest::kittest::Queryable as _;
 use sinkscope::app::Command;
 use sinkscope::app::hub::HubCommand;
+use sinkscope::app::panels::attention::{AttentionCommand, HeadOrder, Hiding};
 use sinkscope::app::view::Tab;
 use sinkscope::engine::Event;
 use sinkscope::model::source::{ModelChoice, ModelFormat, ModelRef, RepoFile, RepoListing};
+use sinkscope::widgets::viewport::Viewport;
 use std::collections::BTreeMap;
 
 fn is_skipped() -> bool {
@@ -133,4 +135,68 @@ fn eviction_dark() {
 #[test]
 fn eviction_light() {
     eviction_snapshot("eviction_light", egui::Theme::Light);
+}
+
+/// Waits until the large half of the attention view is as sharp as it gets.
+fn sharp(stage: &mut Stage) {
+    stage.step_until("a sharp matrix", |state| {
+        let (done, all) = state.attention.thumbnails_done();
+        done == all && all > 0 && state.attention.is_settled()
+    });
+}
+
+fn difference(stage: &mut Stage) {
+    stage.click("Difference");
+    sharp(stage);
+}
+
+fn lines(stage: &mut Stage) {
+    stage.click("Lines");
+    stage.click("All heads");
+    sharp(stage);
+}
+
+/// Zoomed in, sinks hidden and the rest renormalised, heads by how much they look at the sinks.
+fn zoomed(stage: &mut Stage) {
+    let n = stage.state().run.as_ref().expect("a run").capture.len();
+    let view = Viewport::fit(n).zoomed(4.0, 0.1, 0.5, n);
+    for command in [
+        AttentionCommand::SetHiding(Hiding::Renormalised),
+        AttentionCommand::SetOrder(HeadOrder::OnSinks),
+        AttentionCommand::Zoom(view),
+    ] {
+        stage.harness.state_mut().state_mut().handle(Command::Attention(command));
+        stage.settle();
+    }
+    sharp(stage);
+}
+
+#[test]
+fn difference_dark() {
+    snapshot("attention_difference_dark", egui::Theme::Dark, difference);
+}
+
+#[test]
+fn difference_light() {
+    snapshot("attention_difference_light", egui::Theme::Light, difference);
+}
+
+#[test]
+fn lines_dark() {
+    snapshot("attention_lines_dark", egui::Theme::Dark, lines);
+}
+
+#[test]
+fn lines_light() {
+    snapshot("attention_lines_light", egui::Theme::Light, lines);
+}
+
+#[test]
+fn zoomed_dark() {
+    snapshot("attention_zoomed_dark", egui::Theme::Dark, zoomed);
+}
+
+#[test]
+fn zoomed_light() {
+    snapshot("attention_zoomed_light", egui::Theme::Light, zoomed);
 }

@@ -4,6 +4,7 @@ use crate::scene::{Scene, cell_of, cell_of_any, cell_pos, click, matrix, readout
 use crate::synthetic::capture;
 use egui::{Key, Role, vec2};
 use egui_kittest::kittest::Queryable as _;
+use sinkscope::app::panels::attention::Hiding;
 use sinkscope::capture::Capture;
 use sinkscope::color::ScaleKind;
 use sinkscope::widgets::heatmap::value_text;
@@ -167,7 +168,7 @@ fn the_options_change_scale_and_hide_sinks() {
     assert_eq!(harness.state().attention.scale().kind, ScaleKind::Sqrt);
     harness.get_by_label("Hide sinks").click();
     harness.run_steps(2);
-    assert!(harness.state().attention.hides_sinks());
+    assert_eq!(harness.state().attention.hiding(), Hiding::Rescaled);
     settle(&mut harness);
 }
 

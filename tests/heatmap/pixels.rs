@@ -5,7 +5,7 @@ use crate::synthetic::{capture, plant};
 use egui::{Color32, Pos2, vec2};
 use egui_kittest::Harness;
 use image::RgbaImage;
-use sinkscope::app::panels::attention::AttentionCommand;
+use sinkscope::app::panels::attention::{AttentionCommand, Hiding};
 use sinkscope::color::{ScaleKind, SpecialColors};
 use sinkscope::widgets::viewport::Viewport;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ fn hidden_sinks_are_covered() {
     let plot = matrix(&harness);
     let at = cell_pos(plot, n, 30, 0);
     let shown = brightness(pixel(&picture(&mut harness), at));
-    harness.state_mut().attention.handle(AttentionCommand::HideSinks(true));
+    harness.state_mut().attention.handle(AttentionCommand::SetHiding(Hiding::AsTheyAre));
     harness.run_steps(2);
     let image = picture(&mut harness);
     let column = (20..39).map(|query| brightness(pixel(&image, cell_pos(plot, n, query, 0)))).max();

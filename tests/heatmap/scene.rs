@@ -3,14 +3,15 @@
 use egui::{Pos2, Rect, Role, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
-use sinkscope::app::panels::attention::{AttentionAction, AttentionState, AttentionView, draw};
+use sinkscope::app::panels::attention::{AttentionAction, AttentionState, AttentionView, Shown, draw};
 use sinkscope::capture::Capture;
 use sinkscope::widgets::heatmap::HeatmapColors;
+use sinkscope::widgets::lines::LinesColors;
 use sinkscope::widgets::pattern_grid::GridColors;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(crate) const SIZE: Vec2 = vec2(780.0, 370.0);
+pub(crate) const SIZE: Vec2 = vec2(780.0, 396.0);
 
 pub(crate) struct Scene {
     pub(crate) attention: AttentionState,
@@ -19,6 +20,7 @@ pub(crate) struct Scene {
     pub(crate) focus: (usize, usize),
     pub(crate) selected: Option<usize>,
     pub(crate) picked: Vec<usize>,
+    dressed: bool,
 }
 
 impl Scene {
@@ -30,12 +32,25 @@ impl Scene {
             focus: (0, 0),
             selected: None,
             picked: Vec::new(),
+            dressed: false,
         }
     }
 
     pub(crate) fn ui(ui: &mut egui::Ui, scene: &mut Self) {
         let ctx = ui.ctx().clone();
-        scene.attention.frame(&ctx, Some(&scene.capture), scene.focus);
+        if !std::mem::replace(&mut scene.dressed, true) {
+            // Fonts are there from the next frame on.
+            sinkscope::app::theme::install(&ctx);
+            ctx.request_repaint();
+            return;
+        }
+        let shown = Shown {
+            capture: &scene.capture,
+            sinks: &scene.sinks,
+            selected: scene.selected,
+            focus: scene.focus,
+        };
+        scene.attention.frame(&ctx, Some(shown));
         let visuals = ui.visuals();
         let (text, faint, line) =
             (visuals.strong_text_color(), visuals.weak_text_color(), visuals.window_stroke.color);
@@ -47,6 +62,7 @@ impl Scene {
             focus: scene.focus,
             heatmap: HeatmapColors { text, faint, line, accent, mark },
             grid: GridColors { placeholder: visuals.faint_bg_color, faint, text, accent },
+            lines: LinesColors { text, faint, accent, mark, hover: visuals.faint_bg_color },
         };
         let mut actions = Vec::new();
         draw(ui, &scene.attention, view, &mut actions);
@@ -64,8 +80,14 @@ impl Scene {
     }
 
     pub(crate) fn harness(self) -> Harness<'static, Self> {
-        let mut harness = Harness::builder().with_size(SIZE).build_ui_state(Self::ui, self);
-        harness.run_steps(3);
+        self.harness_with_frames_of(0.25)
+    }
+
+    /// A harness on whose clock a frame takes so many seconds: a double click has to be quick.
+    pub(crate) fn harness_with_frames_of(self, seconds: f32) -> Harness<'static, Self> {
+        let builder = Harness::builder().with_size(SIZE).with_step_dt(seconds);
+        let mut harness = builder.build_ui_state(Self::ui, self);
+        harness.run_steps(4);
         harness
     }
 

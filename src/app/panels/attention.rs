@@ -1,17 +1,27 @@
 //! The attention patterns: the grid of heads, and one head large.
 
+mod controls;
+mod difference;
 mod draw;
+mod grid;
+mod heads;
+mod lines;
+mod matrix;
+mod options;
 mod patterns;
 mod pictures;
+mod shades;
 mod state;
 
 pub use draw::{AttentionAction, AttentionView, draw};
-pub use state::{AttentionCommand, AttentionState};
+pub use options::{AttentionCommand, HeadOrder, Hiding, Mode, Subtrahend};
+pub use state::{AttentionState, Shown};
 
 use crate::app::theme::Palette;
 use crate::app::view::HeadId;
 use crate::app::{AppState, Command};
 use crate::widgets::heatmap::HeatmapColors;
+use crate::widgets::lines::LinesColors;
 use crate::widgets::pattern_grid::GridColors;
 
 /// Draws the view into all the space that is left.
@@ -38,6 +48,13 @@ pub fn ui(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
             faint: palette.weak,
             text: palette.text,
             accent: palette.accent,
+        },
+        lines: LinesColors {
+            text: palette.text,
+            faint: palette.weak,
+            accent: palette.accent,
+            mark: palette.sink,
+            hover: palette.hover,
         },
     };
     let mut actions = Vec::new();

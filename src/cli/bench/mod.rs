@@ -5,6 +5,7 @@ mod evict;
 mod load;
 mod machine;
 mod prefill;
+mod views;
 
 use crate::Result;
 use crate::progress::CancelToken;
@@ -26,6 +27,8 @@ pub enum Bench {
     Evict(evict::EvictBenchArgs),
     /// The model in f32, in 16 bits and quantised: time, memory, and what it does to the profile.
     Load(load::LoadArgs),
+    /// The window's frames, and how soon patterns are there.
+    Views(views::ViewsArgs),
 }
 
 pub(super) fn run(args: &BenchArgs, cancel: &CancelToken) -> Result<()> {
@@ -33,6 +36,7 @@ pub(super) fn run(args: &BenchArgs, cancel: &CancelToken) -> Result<()> {
         Bench::Prefill(args) => prefill::run(args, cancel),
         Bench::Evict(args) => evict::run(args, cancel),
         Bench::Load(args) => load::run(args, cancel),
+        Bench::Views(args) => views::run(args, cancel),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tiles that were computed, up to a number of bytes; the least recently used go first.
 
-use super::PatternKey;
+use super::{MatrixId, PatternKey};
 use crate::capture::PatternTile;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,9 +63,13 @@ impl TileCache {
         }
     }
 
-    /// Drops the tiles of all captures but one.
-    pub fn retain_capture(&mut self, capture: u64) {
-        self.entries.retain(|key, _| key.capture == capture);
+    /// Drops the tiles that are made of other runs than these.
+    pub fn retain_captures(&mut self, captures: &[u64]) {
+        let is_kept = |id: &MatrixId| match id {
+            MatrixId::Weights { capture, .. } => captures.contains(capture),
+            MatrixId::Difference { a, b, .. } => captures.contains(&a.0) && captures.contains(&b.0),
+        };
+        self.entries.retain(|key, _| is_kept(&key.matrix));
         self.bytes = self.entries.values().map(|entry| size_bytes(&entry.tile)).sum();
     }
 
@@ -90,9 +94,15 @@ fn size_bytes(tile: &PatternTile) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::{PatternOf, TileArea};
 
     fn key(head: usize) -> PatternKey {
-        PatternKey { capture: head as u64 / 100, layer: 0, head, rows: 0..8, keys: 0..8, max_side: 8 }
+        let matrix = MatrixId::Weights {
+            capture: head as u64 / 100,
+            of: PatternOf::Head { layer: 0, head },
+            shaping: Arc::default(),
+        };
+        PatternKey { matrix, area: TileArea::whole(8, 8) }
     }
 
     fn tile(cells: usize) -> Arc<PatternTile> {
@@ -135,7 +145,7 @@ mod tests {
         let mut cache = TileCache::new(1 << 20);
         cache.insert(key(1), tile(10));
         cache.insert(key(101), tile(10));
-        cache.retain_capture(1);
+        cache.retain_captures(&[1]);
         assert!(!cache.contains(&key(1)) && cache.contains(&key(101)));
         assert_eq!(cache.bytes(), size_bytes(&tile(10)));
     }

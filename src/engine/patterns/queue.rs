@@ -1,17 +1,16 @@
 //! What the pattern worker does next. No thread, no clock: all decisions of the worker are made here.
 
-use super::PatternKey;
-use crate::capture::Capture;
+use super::{PatternKey, TileOrder};
 use crate::progress::CancelToken;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-/// Tiles of one capture, and the flag that makes them unwanted.
+/// Tiles to compute, and the flag that makes them unwanted.
 #[derive(Debug, Clone)]
 pub(super) struct Wish {
-    pub(super) capture: Arc<Capture>,
-    pub(super) keys: VecDeque<PatternKey>,
+    pub(super) orders: VecDeque<TileOrder>,
     pub(super) cancel: CancelToken,
+    /// Tells this wish from those before and after it.
+    pub(super) number: u64,
 }
 
 /// A message from the window.
@@ -28,9 +27,9 @@ pub(super) enum Request {
 /// One tile to compute.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
-    pub(super) capture: Arc<Capture>,
-    pub(super) key: PatternKey,
+    pub(super) order: TileOrder,
     pub(super) cancel: CancelToken,
+    wish: u64,
     background: bool,
 }
 
@@ -75,7 +74,7 @@ impl Queue {
     /// Drops a tile that was computed meanwhile.
     pub(super) fn forget(&mut self, key: &PatternKey) {
         for wish in [&mut self.shown, &mut self.background].into_iter().flatten() {
-            wish.keys.retain(|queued| queued != key);
+            wish.orders.retain(|order| order.key() != *key);
         }
     }
 
@@ -83,31 +82,37 @@ impl Queue {
     pub(super) fn give_back(&mut self, task: Task) {
         if let Some(wish) = &mut self.background
             && task.background
-            && wish.capture.id == task.capture.id
+            && wish.number == task.wish
         {
-            wish.keys.push_front(task.key);
+            wish.orders.push_front(task.order);
         }
     }
 }
 
 fn take(wish: &mut Option<Wish>, background: bool) -> Option<Task> {
-    let Wish { capture, keys, cancel } = wish.as_mut()?;
-    let key = keys.pop_front()?;
-    Some(Task { capture: Arc::clone(capture), key, cancel: cancel.clone(), background })
+    let Wish { orders, cancel, number } = wish.as_mut()?;
+    Some(Task { order: orders.pop_front()?, cancel: cancel.clone(), wish: *number, background })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::{Capture, PatternOf};
+    use crate::engine::patterns::Matrix;
     use crate::engine::patterns::testing::capture;
+    use std::sync::Arc;
 
     fn wish(capture: &Arc<Capture>, heads: &[usize]) -> Wish {
-        let keys = heads.iter().map(|&head| PatternKey::whole(capture, 0, head, 8)).collect();
-        Wish { capture: Arc::clone(capture), keys, cancel: CancelToken::new() }
+        let orders = heads.iter().map(|&head| TileOrder::whole(capture, 0, head, 8)).collect();
+        Wish { orders, cancel: CancelToken::new(), number: capture.id }
     }
 
     fn heads(queue: &mut Queue) -> Vec<usize> {
-        std::iter::from_fn(|| queue.next(1).pop()).map(|task| task.key.head).collect()
+        let head = |task: Task| match task.order.matrix {
+            Matrix::Weights { of: PatternOf::Head { head, .. }, .. } => head,
+            other => panic!("{other:?}"),
+        };
+        std::iter::from_fn(|| queue.next(1).pop()).map(head).collect()
     }
 
     #[test]
@@ -166,7 +171,7 @@ mod tests {
         let capture = capture(1, 8);
         let mut queue = Queue::default();
         queue.accept(Request::Shown(wish(&capture, &[1, 2])));
-        queue.forget(&PatternKey::whole(&capture, 0, 2, 8));
+        queue.forget(&TileOrder::whole(&capture, 0, 2, 8).key());
         assert_eq!(heads(&mut queue), [1]);
     }
 

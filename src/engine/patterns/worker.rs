@@ -1,8 +1,8 @@
 //! The thread around the queue.
 
-use super::PatternKey;
 use super::queue::{Queue, Request, Task, Wish};
-use crate::capture::{Capture, PatternTile};
+use super::{PatternKey, TileOrder};
+use crate::capture::PatternTile;
 use crate::progress::CancelToken;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +18,7 @@ pub struct PatternWorker {
     pending: Vec<PatternKey>,
     shown_cancel: CancelToken,
     background_cancel: CancelToken,
+    wishes: u64,
 }
 
 impl PatternWorker {
@@ -32,12 +33,13 @@ impl PatternWorker {
             .name("patterns".to_owned())
             .spawn(move || work(&inbox, &outbox, &wake))?;
         let (shown_cancel, background_cancel) = (CancelToken::new(), CancelToken::new());
-        Ok(Self { requests, results, pending: Vec::new(), shown_cancel, background_cancel })
+        Ok(Self { requests, results, pending: Vec::new(), shown_cancel, background_cancel, wishes: 0 })
     }
 
     /// Says which tiles are shown and not there yet. They come first, in this order; earlier wishes that
     /// are not among them are dropped, and work on them stops.
-    pub fn show(&mut self, capture: &Arc<Capture>, keys: Vec<PatternKey>) {
+    pub fn show(&mut self, orders: Vec<TileOrder>) {
+        let keys: Vec<PatternKey> = orders.iter().map(TileOrder::key).collect();
         if keys == self.pending {
             return;
         }
@@ -45,9 +47,10 @@ impl PatternWorker {
             self.shown_cancel.cancel();
             self.shown_cancel = CancelToken::new();
         }
-        self.pending.clone_from(&keys);
         let make_way = !keys.is_empty();
-        self.send(Request::Shown(wish(capture, keys, &self.shown_cancel)));
+        self.pending = keys;
+        let wish = self.wish(orders, self.shown_cancel.clone());
+        self.send(Request::Shown(wish));
         if make_way {
             self.background_cancel.cancel();
             self.background_cancel = CancelToken::new();
@@ -56,10 +59,11 @@ impl PatternWorker {
     }
 
     /// Says which tiles to compute when nothing else is wanted, in this order, instead of those before.
-    pub fn fill(&mut self, capture: &Arc<Capture>, keys: Vec<PatternKey>) {
+    pub fn fill(&mut self, orders: Vec<TileOrder>) {
         self.background_cancel.cancel();
         self.background_cancel = CancelToken::new();
-        self.send(Request::Background(wish(capture, keys, &self.background_cancel)));
+        let wish = self.wish(orders, self.background_cancel.clone());
+        self.send(Request::Background(wish));
     }
 
     /// A tile that is done, if there is one.
@@ -67,6 +71,11 @@ impl PatternWorker {
         let (key, tile) = self.results.try_recv().ok()?;
         self.pending.retain(|pending| *pending != key);
         Some((key, tile))
+    }
+
+    fn wish(&mut self, orders: Vec<TileOrder>, cancel: CancelToken) -> Wish {
+        self.wishes += 1;
+        Wish { orders: orders.into(), cancel, number: self.wishes }
     }
 
     fn send(&self, request: Request) {
@@ -82,24 +91,24 @@ impl Drop for PatternWorker {
     }
 }
 
-fn wish(capture: &Arc<Capture>, keys: Vec<PatternKey>, cancel: &CancelToken) -> Wish {
-    Wish { capture: Arc::clone(capture), keys: keys.into(), cancel: cancel.clone() }
-}
-
 fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>)>, wake: &dyn Fn()) {
     let mut queue = Queue::default();
+    // Threads of its own: in the pool that all share, thumbnails would wait for a prefill's work, and
+    // what is shown would wait for them.
+    let pool = rayon::ThreadPoolBuilder::new().thread_name(|index| format!("patterns {index}")).build();
     while let Ok(request) = inbox.recv() {
         queue.accept(request);
         loop {
             queue.accept_all(inbox.try_iter());
-            let tasks = queue.next(rayon::current_num_threads());
+            let most = pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads);
+            let tasks = queue.next(most);
             if tasks.is_empty() {
                 break;
             }
-            // A lone tile does not queue behind a prefill that keeps the pool busy.
-            let tiles: Vec<_> = match tasks.as_slice() {
-                [task] => vec![compute(task)],
-                tasks => tasks.par_iter().map(compute).collect(),
+            let tiles: Vec<_> = match (tasks.as_slice(), &pool) {
+                ([task], _) => vec![compute(task)],
+                (tasks, Ok(pool)) => pool.install(|| tasks.par_iter().map(compute).collect()),
+                (tasks, Err(_)) => tasks.iter().map(compute).collect(),
             };
             // A newer wish may name the tiles that were just computed.
             queue.accept_all(inbox.try_iter());
@@ -107,8 +116,9 @@ fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>
             for (task, tile) in tasks.into_iter().zip(tiles).rev() {
                 match tile {
                     Some(tile) => {
-                        queue.forget(&task.key);
-                        if outbox.send((task.key, Arc::new(tile))).is_err() {
+                        let key = task.order.key();
+                        queue.forget(&key);
+                        if outbox.send((key, Arc::new(tile))).is_err() {
                             return;
                         }
                     }
@@ -123,11 +133,10 @@ fn work(inbox: &Receiver<Request>, outbox: &Sender<(PatternKey, Arc<PatternTile>
 
 /// The tile; `None` when it was cancelled, or when computing it panicked: the cell stays empty, the thread lives on.
 fn compute(task: &Task) -> Option<PatternTile> {
-    let PatternKey { layer, head, rows, keys, max_side, .. } = task.key.clone();
-    let tile = || task.capture.pattern_tile(layer, head, rows, keys, max_side, &task.cancel);
+    let tile = || task.order.matrix.tile(&task.order.area, &task.cancel);
     let outcome = catch_unwind(AssertUnwindSafe(tile));
     if outcome.is_err() {
-        tracing::error!(layer, head, "computing a pattern panicked");
+        tracing::error!(matrix = ?task.order.matrix.id(), "computing a pattern panicked");
     }
     outcome.ok()?.ok()
 }

@@ -106,7 +106,12 @@ fn colors(scene: &Scene<'_>) -> ColorTable {
     let positive = values.iter().flatten().copied().filter(|value| *value > 0.0);
     let smallest = positive.clone().reduce(f64::min).unwrap_or(1e-3) as f32;
     let largest = positive.reduce(f64::max).unwrap_or(1.0) as f32;
-    let scale = ColorScale { kind: scene.options.color, floor: smallest, max: largest.max(smallest * 1.001) };
+    let scale = ColorScale {
+        kind: scene.options.color,
+        floor: smallest,
+        low: 0.0,
+        max: largest.max(smallest * 1.001),
+    };
     ColorTable::new(scale, scene.options.map, scene.palette.special)
 }
 

@@ -1,34 +1,38 @@
-//! How the attention view is drawn: options above, all heads on the left, one head large on the right.
+//! How the attention view is drawn: options above, all heads on the left, one matrix or lines on the right.
 
-use super::pictures::Pictures;
-use super::state::{AttentionCommand, AttentionState};
+use super::options::{AttentionCommand, Mode};
+use super::state::AttentionState;
+use super::{controls, grid, matrix};
 use crate::capture::Capture;
-use crate::color::{ColorMap, ScaleKind};
-use crate::widgets::color_bar::short_number;
 use crate::widgets::grid_layout::GridLayout;
-use crate::widgets::heatmap::{Heatmap, HeatmapColors, HeatmapEvent};
-use crate::widgets::pattern_grid::{GridColors, PatternGrid};
-use egui::{Align, ComboBox, Layout, Ui, vec2};
+use crate::widgets::heatmap::HeatmapColors;
+use crate::widgets::lines::LinesColors;
+use crate::widgets::pattern_grid::GridColors;
+use egui::{Align, Layout, Ui, vec2};
+use std::sync::Arc;
 
 /// Share of the width that the grid of heads takes.
 const GRID_SHARE: f32 = 0.46;
-const FLOORS: [f32; 5] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
+/// Height of the options above the two halves.
+const HEADER: f32 = 24.0;
 
 /// What there is to show.
 #[derive(Clone, Copy)]
 pub struct AttentionView<'a> {
     /// The run.
-    pub capture: &'a Capture,
+    pub capture: &'a Arc<Capture>,
     /// Detected sinks, ascending.
     pub sinks: &'a [usize],
     /// The selected token.
     pub selected: Option<usize>,
     /// The head shown large: layer, head.
     pub focus: (usize, usize),
-    /// Colours of the large pattern.
+    /// Colours of the large matrix.
     pub heatmap: HeatmapColors,
     /// Colours of the grid.
     pub grid: GridColors,
+    /// Colours of the lines view.
+    pub lines: LinesColors,
 }
 
 /// What the user asked for.
@@ -49,171 +53,52 @@ pub fn draw(
     view: AttentionView<'_>,
     actions: &mut Vec<AttentionAction>,
 ) {
-    controls(ui, state, &view, actions);
+    controls::top(ui, state, &view, actions);
     let room = ui.available_size();
     let grid_width = grid_width(room, view.capture);
     ui.horizontal_top(|ui| {
         ui.spacing_mut().item_spacing.x = 10.0;
         let part = |width: f32| vec2(width, room.y);
         let top_down = Layout::top_down(Align::Min);
-        let cell_px =
-            ui.allocate_ui_with_layout(part(grid_width), top_down, |ui| grid(ui, state, &view, actions));
+        let cell_px = ui.allocate_ui_with_layout(part(grid_width), top_down, |ui| {
+            header(ui, |ui| grid::header(ui, state, &view, actions));
+            grid::show(ui, state, &view, actions)
+        });
         let rest = part(room.x - grid_width - 10.0);
-        let side_px = ui.allocate_ui_with_layout(rest, top_down, |ui| pattern(ui, state, &view, actions));
-        let (side_px, cell_px) = (side_px.inner, cell_px.inner);
-        if (state.side_px, state.cell_px) != (side_px, cell_px) {
-            actions.push(AttentionAction::Own(AttentionCommand::Measured { side_px, cell_px }));
+        let plot = ui.allocate_ui_with_layout(rest, top_down, |ui| {
+            header(ui, |ui| controls::of_mode(ui, state, &view, actions));
+            match state.mode {
+                Mode::Lines => {
+                    matrix::lines(ui, state, &view, actions);
+                    // The matrix is as large as it was when it comes back.
+                    (state.plot, state.side_px.max(1.0))
+                }
+                Mode::Pattern | Mode::Difference => matrix::show(ui, state, &view, actions),
+            }
+        });
+        let ((plot, side_px), cell_px) = (plot.inner, cell_px.inner);
+        if (state.plot, state.side_px, state.cell_px) != (plot, side_px, cell_px) {
+            actions.push(AttentionAction::Own(AttentionCommand::Measured { plot, side_px, cell_px }));
         }
     });
 }
 
-/// As wide as the grid needs, up to its share: what it can't use goes to the large pattern.
+/// A row of options of fixed height, so that nothing below it moves when they change.
+fn header(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
+    let size = vec2(ui.available_width(), HEADER);
+    let (_, rect) = ui.allocate_space(size);
+    let builder = egui::UiBuilder::new().max_rect(rect).layout(Layout::left_to_right(Align::Center));
+    ui.scope_builder(builder, |ui| {
+        ui.set_clip_rect(rect.expand(4.0).intersect(ui.clip_rect()));
+        ui.spacing_mut().item_spacing.x = 6.0;
+        add(ui);
+    });
+}
+
+/// As wide as the grid needs, up to its share: what it can't use goes to the large matrix.
 fn grid_width(room: egui::Vec2, capture: &Capture) -> f32 {
     let share = (room.x * GRID_SHARE).max(120.0);
-    let layout = GridLayout::fit(capture.layers.len(), capture.model.spec.heads, vec2(share, room.y));
-    layout.size().x.clamp(120.0, share)
-}
-
-fn controls(
-    ui: &mut Ui,
-    state: &AttentionState,
-    view: &AttentionView<'_>,
-    actions: &mut Vec<AttentionAction>,
-) {
-    let mut own = |command| actions.push(AttentionAction::Own(command));
-    ui.horizontal(|ui| {
-        ui.strong(format!("Layer {} · head {}", view.focus.0, view.focus.1));
-        ui.separator();
-        for kind in ScaleKind::ALL {
-            if ui.selectable_label(state.scale.kind == kind, kind.name()).clicked() {
-                own(AttentionCommand::SetScale(kind));
-            }
-        }
-        if state.scale.kind == ScaleKind::Log {
-            let floor = ComboBox::from_id_salt("floor")
-                .selected_text(format!("from {}", short_number(state.scale.floor)));
-            let shown = floor.width(84.0).show_ui(ui, |ui| {
-                for floor in FLOORS {
-                    if ui
-                        .selectable_label(
-                            state.scale.floor.total_cmp(&floor).is_eq(),
-                            format!("from {}", short_number(floor)),
-                        )
-                        .clicked()
-                    {
-                        own(AttentionCommand::SetFloor(floor));
-                    }
-                }
-            });
-            shown
-                .response
-                .on_hover_text("Weights below this look alike")
-                .accessible_name("Floor of the scale");
-        }
-        let map = ComboBox::from_id_salt("colour map").selected_text(state.map.name());
-        let shown = map.width(72.0).show_ui(ui, |ui| {
-            for map in ColorMap::ALL {
-                if ui.selectable_label(state.map == map, map.name()).clicked() {
-                    own(AttentionCommand::SetMap(map));
-                }
-            }
-        });
-        shown.response.accessible_name("Colour map");
-        let mut hide = state.hide_sinks;
-        let hint = "Draw the columns of detected sinks hatched";
-        if ui.checkbox(&mut hide, "Hide sinks").on_hover_text(hint).changed() {
-            own(AttentionCommand::HideSinks(hide));
-        }
-        let side = view.capture.len();
-        let zoom = state.view(side).zoom(side);
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let fit = ui.add_enabled(zoom > 1.0, egui::Button::new("Fit"));
-            if fit.on_hover_text("Show the whole pattern (0)").clicked() {
-                own(AttentionCommand::Fit);
-            }
-            let pool = state.pictures.as_ref().map_or(1, Pictures::finest_pool);
-            if pool > 1 {
-                let hint = format!(
-                    "Each drawn cell shows the heaviest of {pool} × {pool} weights; zoom in for single ones"
-                );
-                ui.weak(format!("{zoom:.1}× · max of {pool} × {pool}")).on_hover_text(hint);
-            } else {
-                ui.weak(format!("{zoom:.1}×"));
-            }
-        });
-    });
-}
-
-fn grid(
-    ui: &mut Ui,
-    state: &AttentionState,
-    view: &AttentionView<'_>,
-    actions: &mut Vec<AttentionAction>,
-) -> [usize; 2] {
-    let heads = view.capture.model.spec.heads;
-    let atlas = state.pictures.as_ref().and_then(Pictures::atlas);
-    let token = view.selected.unwrap_or(0);
-    let output = PatternGrid {
-        name: "Heads",
-        size: (view.capture.layers.len(), heads),
-        prefixes: ("L", "H"),
-        texture: atlas.map(crate::widgets::atlas::Atlas::texture),
-        uv: &|layer, head| atlas?.uv(layer * heads + head),
-        label: &|layer, head| format!("Layer {layer}, head {head}"),
-        describe: &|layer, head| match alpha(view.capture, layer, head, token) {
-            Some(alpha) => format!("α of key {token}: {alpha:.3}"),
-            None => format!("α of key {token}: n/a"),
-        },
-        focus: view.focus,
-        colors: view.grid,
-    }
-    .show(ui);
-    actions.extend(output.focused.map(|(layer, head)| AttentionAction::FocusHead(layer, head)));
-    output.cell_px
-}
-
-fn pattern(
-    ui: &mut Ui,
-    state: &AttentionState,
-    view: &AttentionView<'_>,
-    actions: &mut Vec<AttentionAction>,
-) -> f64 {
-    let Some(pictures) = &state.pictures else { return 0.0 };
-    let (layer, head) = view.focus;
-    let side = view.capture.len();
-    let output = Heatmap {
-        name: "Attention pattern",
-        row_name: "query",
-        column_name: "key",
-        side,
-        view: state.view(side),
-        tiles: &pictures.tiles(),
-        labels: &state.labels,
-        value: &|query, key| view.capture.weight(layer, head, query, key),
-        table: pictures.table(),
-        selected: view.selected,
-        marked: view.sinks,
-        hatched: if state.hide_sinks { view.sinks } else { &[] },
-        cursor: state.cursor,
-        colors: view.heatmap,
-    }
-    .show(ui);
-    actions.extend(output.events.into_iter().map(|event| match event {
-        HeatmapEvent::View(view) if view.is_fit(side) => AttentionAction::Own(AttentionCommand::Fit),
-        HeatmapEvent::View(view) => AttentionAction::Own(AttentionCommand::Zoom(view)),
-        HeatmapEvent::Cursor(query, key) => AttentionAction::Own(AttentionCommand::MoveCursor(query, key)),
-        HeatmapEvent::Picked(_, key) => AttentionAction::SelectToken(key),
-    }));
-    output.side_px
-}
-
-/// Mean weight that the queries which can see a key give it, in one head.
-fn alpha(capture: &Capture, layer: usize, head: usize, key: usize) -> Option<f32> {
-    let n = capture.len();
-    let sums = &capture.layers.get(layer)?.column_sums;
-    let queries = match capture.model.spec.windows.get(layer).copied().flatten() {
-        Some(window) => (n - key.min(n)).min(window),
-        None => n - key.min(n),
-    };
-    sums.get(head * n + key).filter(|_| key < n).map(|sum| sum / queries as f32)
+    let (layers, heads) = (capture.layers.len(), capture.model.spec.heads);
+    let layout = GridLayout::fit(layers + 1, heads + 1, vec2(share, room.y - HEADER));
+    layout.size().x.clamp(240.0_f32.min(share), share)
 }

@@ -1,7 +1,7 @@
 //! The tiles that the attention view has, and those that it waits for.
 
-use crate::capture::{Capture, PatternTile};
-use crate::engine::patterns::{PatternKey, PatternWorker, TileCache};
+use crate::capture::{Capture, PatternOf, PatternTile, TileArea};
+use crate::engine::patterns::{Matrix, PatternKey, PatternWorker, TileCache, TileOrder};
 use std::sync::Arc;
 
 /// All thumbnails together take no more than this.
@@ -11,7 +11,7 @@ const THUMBNAIL_STEP: usize = 16;
 const SMALLEST_THUMBNAIL: usize = 32;
 const LARGEST_THUMBNAIL: usize = 128;
 
-/// Tiles and thumbnails of one capture, filled by the pattern worker.
+/// Tiles and thumbnails, filled by the pattern worker.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     worker: Option<PatternWorker>,
@@ -19,64 +19,95 @@ pub(super) struct Patterns {
     thumbnails: Thumbnails,
 }
 
-/// One small tile per head.
+/// One small tile for each picture of the grid.
 #[derive(Debug, Default)]
 struct Thumbnails {
     capture: Option<u64>,
     heads: usize,
+    layers: usize,
     max_side: usize,
     tiles: Vec<Option<Arc<PatternTile>>>,
     arrived: Vec<usize>,
+}
+
+/// Pictures of the grid: all heads, the mean of each layer, the mean of the model.
+pub(super) fn pictures_of(capture: &Capture) -> usize {
+    capture.layers.len() * (capture.model.spec.heads + 1) + 1
+}
+
+/// The number of a pattern's picture: heads by `layer · heads + head`, then layer means, then the model's.
+pub(super) fn picture_of(of: PatternOf, layers: usize, heads: usize) -> usize {
+    match of {
+        PatternOf::Head { layer, head } => layer * heads + head,
+        PatternOf::LayerMean(layer) => layers * heads + layer,
+        PatternOf::ModelMean => layers * (heads + 1),
+    }
+}
+
+fn pattern_at(index: usize, layers: usize, heads: usize) -> PatternOf {
+    let mean = index.checked_sub(layers * heads);
+    match mean {
+        None => PatternOf::Head { layer: index / heads, head: index % heads },
+        Some(layer) if layer < layers => PatternOf::LayerMean(layer),
+        Some(_) => PatternOf::ModelMean,
+    }
 }
 
 impl Patterns {
     /// Takes what the worker has done.
     pub(super) fn poll(&mut self) {
         while let Some((key, tile)) = self.worker.as_mut().and_then(PatternWorker::poll) {
-            if self.thumbnails.wants(&key) {
-                self.thumbnails.put(&key, tile);
-            } else {
-                self.cache.insert(key, tile);
+            // A short prompt's thumbnail is its large tile as well.
+            if let Some(index) = self.thumbnails.place_of(&key) {
+                self.thumbnails.put(index, Arc::clone(&tile));
             }
+            self.cache.insert(key, tile);
         }
     }
 
     /// Turns to a capture: asks for thumbnails of at least `cell_px`, unless they are there.
     pub(super) fn turn_to(&mut self, ctx: &egui::Context, capture: &Arc<Capture>, cell_px: [usize; 2]) {
         let (layers, heads) = (capture.layers.len(), capture.model.spec.heads);
-        let max_side = thumbnail_side(cell_px, layers * heads);
+        let count = pictures_of(capture);
+        let max_side = thumbnail_side(cell_px, count);
         let same_capture = self.thumbnails.capture == Some(capture.id);
         if same_capture && max_side <= self.thumbnails.max_side {
             return;
         }
-        let mut tiles = vec![None; layers * heads];
+        let mut tiles = vec![None; count];
         if same_capture {
             // Coarser ones stay in sight until the finer ones come.
             tiles = std::mem::take(&mut self.thumbnails.tiles);
-        } else {
-            self.cache.retain_capture(capture.id);
         }
         self.thumbnails =
-            Thumbnails { capture: Some(capture.id), heads, max_side, tiles, arrived: Vec::new() };
-        let keys = (0..layers * heads)
-            .map(|index| PatternKey::whole(capture, index / heads, index % heads, max_side))
+            Thumbnails { capture: Some(capture.id), heads, layers, max_side, tiles, arrived: Vec::new() };
+        let orders = (0..count)
+            .map(|index| TileOrder {
+                matrix: Matrix::plain(capture, pattern_at(index, layers, heads)),
+                area: TileArea::whole(capture.len(), max_side),
+            })
             .collect();
         if let Some(worker) = self.worker(ctx) {
-            worker.fill(capture, keys);
+            worker.fill(orders);
         }
     }
 
+    /// Drops the tiles of all runs but these.
+    pub(super) fn retain(&mut self, captures: &[u64]) {
+        self.cache.retain_captures(captures);
+    }
+
     /// Asks for those of the tiles that are not there, and stops work on others; whether all are there.
-    pub(super) fn show(&mut self, ctx: &egui::Context, capture: &Arc<Capture>, keys: &[PatternKey]) -> bool {
-        let missing: Vec<_> = keys.iter().filter(|key| !self.cache.contains(key)).cloned().collect();
-        let complete = missing.is_empty();
+    pub(super) fn show(&mut self, ctx: &egui::Context, orders: Vec<TileOrder>) -> bool {
+        let missing: Vec<_> = orders.into_iter().filter(|order| !self.cache.contains(&order.key())).collect();
+        let complete = missing.iter().all(|order| order.area.sketch);
         if let Some(worker) = self.worker(ctx) {
-            worker.show(capture, missing);
+            worker.show(missing);
         }
         complete
     }
 
-    /// Thumbnails that are there, and all of them.
+    /// Pictures of the grid that are there, and all of them.
     pub(super) fn thumbnails_done(&self) -> (usize, usize) {
         let done = self.thumbnails.tiles.iter().flatten().count();
         (done, self.thumbnails.tiles.len())
@@ -87,23 +118,34 @@ impl Patterns {
         self.cache.get(key)
     }
 
-    /// A head's thumbnail with its name, if it is there.
-    pub(super) fn thumbnail(
-        &self,
-        capture: &Capture,
-        layer: usize,
-        head: usize,
-    ) -> Option<(PatternKey, Arc<PatternTile>)> {
-        let tile = self.thumbnails.tiles.get(layer * self.thumbnails.heads + head)?.clone()?;
-        Some((PatternKey::whole(capture, layer, head, self.thumbnails.max_side), tile))
+    /// Bytes of the cached tiles and the thumbnails.
+    pub(super) fn bytes(&self) -> usize {
+        let thumbnails = self.thumbnails.tiles.iter().flatten();
+        self.cache.bytes() + thumbnails.map(|tile| size_of_val(tile.values.as_slice())).sum::<usize>()
     }
 
-    /// Thumbnail number `layer · heads + head`, if it is there.
+    /// A pattern's thumbnail with its name, if it is there.
+    pub(super) fn thumbnail(
+        &self,
+        capture: &Arc<Capture>,
+        of: PatternOf,
+    ) -> Option<(PatternKey, Arc<PatternTile>)> {
+        let thumbnails = &self.thumbnails;
+        if thumbnails.capture != Some(capture.id) {
+            return None;
+        }
+        let index = picture_of(of, thumbnails.layers, thumbnails.heads);
+        let tile = thumbnails.tiles.get(index)?.clone()?;
+        let area = TileArea::whole(capture.len(), thumbnails.max_side);
+        Some((TileOrder { matrix: Matrix::plain(capture, of), area }.key(), tile))
+    }
+
+    /// Picture number `index`, if it is there.
     pub(super) fn thumbnail_at(&self, index: usize) -> Option<&PatternTile> {
         self.thumbnails.tiles.get(index)?.as_deref()
     }
 
-    /// Numbers of the thumbnails that came since this was last asked.
+    /// Numbers of the pictures that came since this was last asked.
     pub(super) fn arrived(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.thumbnails.arrived)
     }
@@ -120,12 +162,18 @@ impl Patterns {
 }
 
 impl Thumbnails {
-    fn wants(&self, key: &PatternKey) -> bool {
-        self.capture == Some(key.capture) && self.max_side == key.max_side && key.rows == key.keys
+    /// The number of the picture that a tile is.
+    fn place_of(&self, key: &PatternKey) -> Option<usize> {
+        let crate::engine::patterns::MatrixId::Weights { capture, of, shaping } = &key.matrix else {
+            return None;
+        };
+        let is_whole =
+            key.area.max_side == self.max_side && key.area.rows == key.area.keys && !key.area.sketch;
+        let wanted = self.capture == Some(*capture) && shaping.is_plain() && is_whole;
+        wanted.then(|| picture_of(*of, self.layers, self.heads))
     }
 
-    fn put(&mut self, key: &PatternKey, tile: Arc<PatternTile>) {
-        let index = key.layer * self.heads + key.head;
+    fn put(&mut self, index: usize, tile: Arc<PatternTile>) {
         if let Some(place) = self.tiles.get_mut(index) {
             *place = Some(tile);
             self.arrived.push(index);
@@ -151,5 +199,15 @@ mod tests {
         assert_eq!(thumbnail_side([500, 500], 16), LARGEST_THUMBNAIL);
         let many = thumbnail_side([96, 96], 5120);
         assert!(many * many * 4 * 5120 <= THUMBNAIL_BYTES, "{many}");
+    }
+
+    #[test]
+    fn every_pattern_has_a_picture_of_its_own() {
+        let (layers, heads) = (3, 4);
+        for index in 0..=layers * (heads + 1) {
+            assert_eq!(picture_of(pattern_at(index, layers, heads), layers, heads), index);
+        }
+        assert_eq!(pattern_at(15, layers, heads), PatternOf::ModelMean);
+        assert_eq!(pattern_at(12, layers, heads), PatternOf::LayerMean(0));
     }
 }

@@ -1,38 +1,34 @@
 //! Tiles made into textures: coloured once, kept as long as they are shown.
 
+use super::shades::{Look, Shades, percentile};
 use crate::capture::PatternTile;
-use crate::color::{ColorMap, ColorScale, ColorTable, SpecialColors};
-use crate::engine::patterns::PatternKey;
+use crate::color::ColorTable;
+use crate::engine::patterns::{MatrixId, PatternKey};
 use crate::widgets::atlas::Atlas;
-use crate::widgets::cell_colors::{CellColors, max_pooled};
+use crate::widgets::cell_colors::max_pooled;
 use crate::widgets::heatmap::MatrixTile;
 use egui::{Context, TextureHandle, TextureOptions};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Thumbnail cells coloured in one frame: about a millisecond.
-const CELLS_A_FRAME: usize = 1 << 20;
-
-/// What the colours of the pictures follow from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Look {
-    pub(super) scale: ColorScale,
-    pub(super) map: ColorMap,
-    pub(super) dark: bool,
-}
+const CELLS_A_FRAME: usize = 1 << 19;
 
 /// Textures of the shown tiles, and the atlas of thumbnails.
 #[derive(Debug)]
 pub(super) struct Pictures {
-    look: Look,
-    table: ColorTable,
-    colors: CellColors,
+    /// Colours of the grid.
+    grid: Shades,
+    /// Colours of the large matrix.
+    large: Shades,
     tiles: Vec<TilePicture>,
     atlas: Option<Atlas>,
     /// What the atlas was made for: capture, pictures, size.
     atlas_of: Option<(u64, usize, [usize; 2])>,
     /// Pictures of the atlas that are not there or of an earlier look.
     stale: BTreeSet<usize>,
+    /// The percentile that was last asked for, of which tile.
+    drawn: Option<(PatternKey, f32, Option<f32>)>,
 }
 
 struct TilePicture {
@@ -49,15 +45,21 @@ impl std::fmt::Debug for TilePicture {
 }
 
 impl Pictures {
-    pub(super) fn new(look: Look) -> Self {
-        let table = table_of(look);
-        let colors = CellColors::new(&table);
-        Self { look, table, colors, tiles: Vec::new(), atlas: None, atlas_of: None, stale: BTreeSet::new() }
+    pub(super) fn new(grid: Look, large: Look) -> Self {
+        Self {
+            grid: Shades::new(grid),
+            large: Shades::new(large),
+            tiles: Vec::new(),
+            atlas: None,
+            atlas_of: None,
+            stale: BTreeSet::new(),
+            drawn: None,
+        }
     }
 
-    /// Colours of the values.
+    /// Colours of the large matrix.
     pub(super) fn table(&self) -> &ColorTable {
-        &self.table
+        &self.large.table
     }
 
     /// The atlas of thumbnails.
@@ -75,16 +77,28 @@ impl Pictures {
         self.tiles.last().map_or(1, |picture| picture.tile.pool)
     }
 
-    /// Changes the colours of everything.
-    pub(super) fn set_look(&mut self, look: Look) {
-        if look == self.look {
-            return;
+    /// A percentile of the magnitudes in the finest shown tile of a matrix.
+    pub(super) fn drawn_percentile(&mut self, matrix: &MatrixId, percent: f32) -> Option<f32> {
+        let finest = self.tiles.last().filter(|picture| picture.key.matrix == *matrix)?;
+        if let Some((key, of, value)) = &self.drawn
+            && *key == finest.key
+            && of.to_bits() == percent.to_bits()
+        {
+            return *value;
         }
-        self.look = look;
-        self.table = table_of(look);
-        self.colors = CellColors::new(&self.table);
-        self.tiles.iter_mut().for_each(|picture| picture.stale = true);
-        if let Some((_, count, _)) = self.atlas_of {
+        let value = percentile(&finest.tile.values, percent);
+        self.drawn = Some((finest.key.clone(), percent, value));
+        value
+    }
+
+    /// Changes the colours of everything.
+    pub(super) fn set_looks(&mut self, grid: Look, large: Look) {
+        if self.large.set(large) {
+            self.tiles.iter_mut().for_each(|picture| picture.stale = true);
+        }
+        if self.grid.set(grid)
+            && let Some((_, count, _)) = self.atlas_of
+        {
             self.stale = (0..count).collect();
         }
     }
@@ -101,7 +115,7 @@ impl Pictures {
             };
             if std::mem::take(&mut picture.stale) {
                 let tile = &picture.tile;
-                let image = self.colors.image(&tile.values, tile.width, tile.height);
+                let image = self.large.colors.image(&tile.values, tile.width, tile.height);
                 picture.texture.set(image, TextureOptions::NEAREST);
             }
             self.tiles.push(picture);
@@ -109,7 +123,7 @@ impl Pictures {
     }
 
     fn colored(&self, ctx: &Context, key: PatternKey, tile: Arc<PatternTile>) -> TilePicture {
-        let image = self.colors.image(&tile.values, tile.width, tile.height);
+        let image = self.large.colors.image(&tile.values, tile.width, tile.height);
         let texture = ctx.load_texture("attention tile", image, TextureOptions::NEAREST);
         TilePicture { key, tile, texture, stale: false }
     }
@@ -141,7 +155,7 @@ impl Pictures {
         {
             if let Some(tile) = thumbnail(index) {
                 let values = max_pooled(&tile.values, (tile.width, tile.height), (width, height));
-                atlas.set(index, self.colors.image(&values, width, height));
+                atlas.set(index, self.grid.colors.image(&values, width, height));
                 cells += tile.values.len() + values.len();
             }
         }
@@ -160,10 +174,7 @@ impl TilePicture {
             width: tile.width,
             height: tile.height,
             values: &tile.values,
+            sketch: self.key.area.sketch,
         }
     }
-}
-
-fn table_of(look: Look) -> ColorTable {
-    ColorTable::new(look.scale, look.map, SpecialColors::for_dark(look.dark))
 }

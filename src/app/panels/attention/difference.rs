@@ -1,0 +1,157 @@
+//! The kept run, and how its tokens lie beside the current run's.
+
+use super::heads::spawned;
+use super::options::Subtrahend;
+use crate::capture::{AlignBy, Alignment, Capture, Difference, PatternOf};
+use crate::engine::latest::LatestWorker;
+use std::sync::Arc;
+
+/// Two runs by their ids, and how they are aligned.
+type AlignmentOf = (u64, u64, AlignBy);
+type AlignmentWorker = LatestWorker<(Arc<Capture>, Arc<Capture>, AlignBy), (AlignmentOf, Arc<Alignment>)>;
+
+/// What differences are made of, beside the current run.
+#[derive(Debug, Default)]
+pub(super) struct Comparison {
+    pub(super) kept: Option<Arc<Capture>>,
+    pub(super) subtrahend: Option<Subtrahend>,
+    worker: Option<AlignmentWorker>,
+    asked: Option<AlignmentOf>,
+    aligned: Option<(AlignmentOf, Arc<Alignment>)>,
+    shown: Option<Arc<Difference>>,
+    /// Labels of the entries, and their positions as text.
+    pub(super) labels: Vec<String>,
+    pub(super) numbers: Vec<String>,
+    labels_of: Option<AlignmentOf>,
+}
+
+impl Comparison {
+    /// What is subtracted: what was chosen, else the kept run's same head, else the head beside.
+    pub(super) fn subtrahend(&self, current: &Capture, focus: (usize, usize)) -> Subtrahend {
+        let other_run = self.kept.as_ref().is_some_and(|kept| kept.id != current.id);
+        let mut subtrahend = self.subtrahend.unwrap_or(Subtrahend {
+            of_kept: other_run,
+            layer: focus.0,
+            head: if other_run { focus.1 } else { (focus.1 + 1) % current.model.spec.heads.max(1) },
+            by: AlignBy::Tokens,
+        });
+        subtrahend.of_kept &= self.kept.is_some();
+        let spec = &self.other(current, subtrahend).map_or(&current.model, |kept| &kept.model).spec;
+        subtrahend.layer = subtrahend.layer.min(spec.layers.saturating_sub(1));
+        subtrahend.head = subtrahend.head.min(spec.heads.saturating_sub(1));
+        subtrahend
+    }
+
+    fn other(&self, current: &Capture, subtrahend: Subtrahend) -> Option<&Arc<Capture>> {
+        self.kept.as_ref().filter(|kept| subtrahend.of_kept && kept.id != current.id)
+    }
+
+    /// The difference to show, once the texts are aligned.
+    pub(super) fn difference(
+        &mut self,
+        ctx: &egui::Context,
+        current: &Arc<Capture>,
+        minuend: PatternOf,
+        focus: (usize, usize),
+    ) -> Option<Arc<Difference>> {
+        let subtrahend = self.subtrahend(current, focus);
+        let b = Arc::clone(self.other(current, subtrahend).unwrap_or(current));
+        let alignment = self.alignment(ctx, current, &b, subtrahend.by)?;
+        let of = PatternOf::Head { layer: subtrahend.layer, head: subtrahend.head };
+        let difference =
+            Difference { a: (Arc::clone(current), minuend), b: (b, of), by: subtrahend.by, alignment };
+        let same = |shown: &Arc<Difference>| {
+            shown.a.1 == minuend
+                && shown.b.1 == of
+                && Arc::ptr_eq(&shown.a.0, &difference.a.0)
+                && Arc::ptr_eq(&shown.b.0, &difference.b.0)
+                && Arc::ptr_eq(&shown.alignment, &difference.alignment)
+        };
+        if !self.shown.as_ref().is_some_and(same) {
+            self.shown = Some(Arc::new(difference));
+        }
+        self.shown.clone()
+    }
+
+    /// The difference that was last shown.
+    pub(super) fn shown(&self) -> Option<&Arc<Difference>> {
+        self.shown.as_ref()
+    }
+
+    /// Keeps a run instead of the one kept before, or none.
+    pub(super) fn keep(&mut self, run: Option<Arc<Capture>>) {
+        self.kept = run;
+        self.forget();
+    }
+
+    /// Lets go of what was shown, and with it of runs that nobody else keeps.
+    pub(super) fn forget(&mut self) {
+        self.shown = None;
+    }
+
+    fn alignment(
+        &mut self,
+        ctx: &egui::Context,
+        a: &Arc<Capture>,
+        b: &Arc<Capture>,
+        by: AlignBy,
+    ) -> Option<Arc<Alignment>> {
+        let of = (a.id, b.id, by);
+        if let Some(answer) = self.worker.as_ref().and_then(LatestWorker::poll) {
+            self.aligned = Some(answer);
+        }
+        if a.id == b.id && self.aligned.as_ref().is_none_or(|(aligned, _)| *aligned != of) {
+            self.aligned = Some((of, Arc::new(Alignment::identity(a.len()))));
+        }
+        if let Some((aligned, alignment)) = self.aligned.clone().filter(|(aligned, _)| *aligned == of) {
+            if self.labels_of != Some(aligned) {
+                self.labels_of = Some(aligned);
+                self.label(a, b, &alignment);
+            }
+            return Some(alignment);
+        }
+        if self.asked != Some(of) {
+            self.asked = Some(of);
+            self.ask(ctx, a, b, by);
+        }
+        None
+    }
+
+    fn ask(&mut self, ctx: &egui::Context, a: &Arc<Capture>, b: &Arc<Capture>, by: AlignBy) {
+        if self.worker.is_none() {
+            let answer = |(a, b, by): &(Arc<Capture>, Arc<Capture>, AlignBy), _: &_| {
+                Some(((a.id, b.id, *by), Arc::new(Alignment::of(&a.tokens, &b.tokens, *by))))
+            };
+            self.worker = spawned("token alignment", answer, ctx);
+        }
+        if let Some(worker) = &mut self.worker {
+            worker.ask((Arc::clone(a), Arc::clone(b), by));
+        }
+    }
+
+    fn label(&mut self, a: &Capture, b: &Capture, alignment: &Alignment) {
+        let label = |capture: &Capture, position: usize| capture.tokens.tokens[position].label();
+        let entries = alignment.pairs.iter();
+        self.labels = entries
+            .clone()
+            .map(|pair| match *pair {
+                (Some(first), Some(second)) => {
+                    let (first, second) = (label(a, first), label(b, second));
+                    if first == second { first } else { format!("{first}|{second}") }
+                }
+                (Some(first), None) => format!("+{}", label(a, first)),
+                (None, Some(second)) => format!("−{}", label(b, second)),
+                (None, None) => String::new(),
+            })
+            .collect();
+        self.numbers = entries
+            .map(|pair| match *pair {
+                (Some(first), Some(second)) if first == second => first.to_string(),
+                (Some(first), Some(second)) => format!("{first}|{second}"),
+                (Some(first), None) => format!("{first}|–"),
+                (None, Some(second)) => format!("–|{second}"),
+                (None, None) => String::new(),
+            })
+            .collect();
+    }
+}

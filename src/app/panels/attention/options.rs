@@ -1,0 +1,228 @@
+//! What the attention view can be told, and what it lets choose.
+
+use crate::analysis::HeadMetrics;
+use crate::capture::{AlignBy, PatternOf};
+use crate::color::{ColorMap, ColorScale, DivergingMap, ScaleKind};
+use crate::widgets::viewport::Viewport;
+
+/// What fills the large half of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// One pattern.
+    #[default]
+    Pattern,
+    /// One pattern minus another.
+    Difference,
+    /// Tokens in two columns, weights as lines between them.
+    Lines,
+}
+
+/// What becomes of the columns of detected sinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hiding {
+    /// They are shown.
+    #[default]
+    Shown,
+    /// They are hatched; the other weights are shown as they are.
+    AsTheyAre,
+    /// They are hatched; the colours span the other weights.
+    Rescaled,
+    /// They are hatched; each row's other weights are divided by their sum.
+    Renormalised,
+}
+
+impl Hiding {
+    /// The ways to hide, in the order in which a menu shows them.
+    pub const WAYS: [Self; 3] = [Self::AsTheyAre, Self::Rescaled, Self::Renormalised];
+
+    /// The name that a menu shows.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shown => "shown",
+            Self::AsTheyAre => "rest as it is",
+            Self::Rescaled => "rest rescaled",
+            Self::Renormalised => "rest renormalised",
+        }
+    }
+
+    /// What it does, in a sentence.
+    #[must_use]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Shown => "Sinks are drawn like all keys",
+            Self::AsTheyAre => "Sinks are hatched, other weights keep their colours",
+            Self::Rescaled => "Sinks are hatched, the colours span the other weights",
+            Self::Renormalised => {
+                "Sinks are hatched, each row's other weights sum to 1; emptied rows are n/a"
+            }
+        }
+    }
+}
+
+/// By what heads are put in order or coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum HeadOrder {
+    /// By layer, then head.
+    #[default]
+    Layer,
+    /// Share of attention on the detected sinks.
+    OnSinks,
+    /// Entropy of the rows.
+    Entropy,
+    /// How far back a query looks.
+    MeanDistance,
+    /// Weight on the token before.
+    PreviousToken,
+    /// Weight on what followed the same token before.
+    Induction,
+    /// Share on the first positions.
+    PeakShare,
+    /// Share on the selected token.
+    OnSelected,
+    /// Similarity to the focused head.
+    Similarity,
+}
+
+impl HeadOrder {
+    /// All of them, in the order in which a menu shows them.
+    pub const ALL: [Self; 9] = [
+        Self::Layer,
+        Self::OnSinks,
+        Self::Entropy,
+        Self::MeanDistance,
+        Self::PreviousToken,
+        Self::Induction,
+        Self::PeakShare,
+        Self::OnSelected,
+        Self::Similarity,
+    ];
+
+    /// The name that a menu shows.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Layer => "layer",
+            Self::OnSinks => "share on sinks",
+            Self::Entropy => "entropy",
+            Self::MeanDistance => "mean distance",
+            Self::PreviousToken => "previous token",
+            Self::Induction => "induction",
+            Self::PeakShare => "share on first 4",
+            Self::OnSelected => "share on selected",
+            Self::Similarity => "similar heads",
+        }
+    }
+
+    /// What it measures, in a sentence.
+    #[must_use]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Layer => "Layers down, heads across, with the mean of each layer and of the model",
+            Self::OnSinks => "Share of the head's attention that the detected sinks receive",
+            Self::Entropy => "Entropy of a row against the largest possible, mean over rows; 1 is uniform",
+            Self::MeanDistance => "Tokens between query and key, weighted by attention",
+            Self::PreviousToken => "Mean weight on the token before the query",
+            Self::Induction => "Mean weight on the token that followed the query's last earlier occurrence",
+            Self::PeakShare => "Share of attention on the first 4 positions",
+            Self::OnSelected => "Share of the head's attention that the selected token receives",
+            Self::Similarity => "Cosine of the pattern with the focused head's",
+        }
+    }
+
+    /// Unit behind a value.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        if self == Self::MeanDistance { " tokens" } else { "" }
+    }
+
+    /// The value among a head's metrics, where it is one of those.
+    #[must_use]
+    pub fn of(self, metrics: &HeadMetrics) -> Option<f64> {
+        match self {
+            Self::Entropy => metrics.entropy,
+            Self::MeanDistance => metrics.mean_distance,
+            Self::PreviousToken => metrics.previous_token,
+            Self::Induction => metrics.induction,
+            Self::PeakShare => metrics.peak_share,
+            Self::Layer | Self::OnSinks | Self::OnSelected | Self::Similarity => None,
+        }
+    }
+}
+
+/// The pattern that is subtracted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Subtrahend {
+    /// Whether it is of the kept run instead of the current one.
+    pub of_kept: bool,
+    /// Layer.
+    pub layer: usize,
+    /// Query head.
+    pub head: usize,
+    /// How the tokens of the two runs are aligned.
+    pub by: AlignBy,
+}
+
+/// What the attention view can be told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AttentionCommand {
+    /// Pattern, difference or lines.
+    SetMode(Mode),
+    /// How values are placed on the colour map.
+    SetScale(ScaleKind),
+    /// The smallest weight that the logarithmic scale tells apart.
+    SetFloor(f32),
+    /// The range of the scale; no percentile any more.
+    SetRange(ColorScale),
+    /// The upper end of the scale follows this percentile of the drawn values; `None`: it stays.
+    SetClamp(Option<f32>),
+    /// The scale of the first day.
+    ResetScale,
+    /// The colour map.
+    SetMap(ColorMap),
+    /// The colour map of differences.
+    SetDivergingMap(DivergingMap),
+    /// What becomes of the columns of detected sinks.
+    SetHiding(Hiding),
+    /// Show this part of the pattern.
+    Zoom(Viewport),
+    /// Show the whole pattern.
+    Fit,
+    /// Whether a drag draws a box to zoom to.
+    SetBoxZoom(bool),
+    /// The keyboard's cell (query, key).
+    MoveCursor(usize, usize),
+    /// Show a mean instead of the focused head; `None`: the head.
+    ShowMean(Option<PatternOf>),
+    /// By what heads are put in order.
+    SetOrder(HeadOrder),
+    /// Whether the grid shows the order's values as colours instead of patterns.
+    ShowValues(bool),
+    /// Whether similarity leaves out the sinks' columns.
+    CompareWithoutSinks(bool),
+    /// Keep the current run for differences, instead of the one kept before.
+    KeepRun,
+    /// Let go of the kept run.
+    DropKept,
+    /// What is subtracted.
+    Subtract(Subtrahend),
+    /// Show or hide a head of the focused layer among the lines.
+    ToggleLineHead(usize),
+    /// All heads of the layer among the lines, or the focused one only.
+    AllLineHeads(bool),
+    /// The first token of the lines.
+    LinesFrom(usize),
+    /// Weights below this draw no line.
+    SetLeastLine(f32),
+    /// How many tokens fit below each other in the lines view.
+    FitLines(usize),
+    /// Where the large matrix is, and how large it and the pictures of the grid are.
+    Measured {
+        /// The plot, in points.
+        plot: egui::Rect,
+        /// Its side in physical pixels.
+        side_px: f64,
+        /// Width and height of a small picture in physical pixels.
+        cell_px: [usize; 2],
+    },
+}
