@@ -5,7 +5,7 @@ mod toy_capture;
 use resvg::usvg::roxmltree;
 use sinkscope::analysis::{Analysis, AnalysisOptions};
 use sinkscope::capture::Capture;
-use sinkscope::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
+use sinkscope::color::{ColorMap, ColorScale, ColorTable, DivergingMap, ScaleKind, SpecialColors};
 use sinkscope::eviction::{EvictionCase, EvictionRun, PinChoice, Pins, Retention, Schedule};
 use sinkscope::export::{
     Drawing, ExportError, Item, Label, Theme, View, ViewOptions, draw, draw_eviction, encode_png,
@@ -16,7 +16,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use toy_capture::capture;
 
-const VIEWS: [View; 4] = [View::Grid, View::Head { layer: 1, head: 2 }, View::Profile, View::Strip];
+const VIEWS: [View; 7] = [
+    View::Grid,
+    View::Head { layer: 1, head: 2 },
+    View::Mean { layer: Some(1) },
+    View::Mean { layer: None },
+    View::Difference { a: (1, 2), b: (0, 1) },
+    View::Profile,
+    View::Strip,
+];
 
 /// Sinks at 0 and 30, mild noise elsewhere.
 fn sinking(n: usize) -> Capture {
@@ -135,6 +143,44 @@ fn a_lone_strong_cell_survives_pooling_in_every_heatmap() {
             pixels.enumerate_pixels().filter(|(x, y, p)| inside(*x, *y) && p.0[..3] == strong).count();
         assert!(found >= 1, "{view:?}: kept in the picture");
     }
+}
+
+#[test]
+fn a_difference_is_drawn_with_its_sign_and_a_mean_with_its_weights() {
+    // Head 1 gives key 2 more than head 0 does, and so less to key 1.
+    let capture = capture(12, |_, head, _, key| if (head, key) == (1, 2) { 2.0 } else { 0.0 });
+    let raster = |drawing: &Drawing| {
+        let image = drawing.items.iter().find_map(|item| match item {
+            Item::Image(raster) => Some(raster.clone()),
+            _ => None,
+        });
+        image.expect("a heatmap")
+    };
+    let options = ViewOptions { color: ScaleKind::Linear, ..ViewOptions::default() };
+    let drawing = drawn(&capture, View::Difference { a: (0, 1), b: (0, 0) }, options);
+    let difference = raster(&drawing);
+    let cell = |query: usize, key: usize| difference.pixels[query * difference.width + key];
+    let weight = |head: usize, query: usize, key: usize| capture.weight(0, head, query, key).unwrap();
+    let largest = (0..12)
+        .flat_map(|query| (0..=query).map(move |key| (query, key)))
+        .map(|(query, key)| (weight(1, query, key) - weight(0, query, key)).abs())
+        .fold(0.0, f32::max);
+    let scale = ColorScale::of(ScaleKind::Linear).over(0.0, largest);
+    let special = SpecialColors::for_differences(false);
+    let table = ColorTable::diverging(scale, DivergingMap::default(), special);
+    for (query, key) in [(8, 2), (8, 1), (2, 2), (0, 0)] {
+        let expected = table.rgb(weight(1, query, key) - weight(0, query, key));
+        assert_eq!(cell(query, key), expected, "{query}, {key}");
+    }
+    assert!(cell(8, 2)[0] > cell(8, 2)[2], "more is warm");
+    assert_eq!(cell(3, 4), special.masked);
+    assert!(texts(&drawing).iter().any(|text| text.ends_with("layer 0, head 1 minus layer 0, head 0")));
+
+    let mean = raster(&drawn(&capture, View::Mean { layer: Some(0) }, ViewOptions::default()));
+    let heads = capture.model.spec.heads;
+    let expected = (0..heads).map(|head| weight(head, 8, 2)).sum::<f32>() / heads as f32;
+    let colors = ColorTable::new(ColorScale::default(), ColorMap::Magma, SpecialColors::LIGHT);
+    assert_eq!(mean.pixels[8 * mean.width + 2], colors.rgb(expected));
 }
 
 #[test]

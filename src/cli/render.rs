@@ -15,12 +15,15 @@ pub struct RenderArgs {
     /// The view to draw
     #[arg(value_enum)]
     pub view: ViewName,
-    /// Layer of the head view, counted from 0
-    #[arg(long, required_if_eq("view", "head"))]
+    /// Layer of the head view, of the difference and of the mean, counted from 0
+    #[arg(long, required_if_eq_any([("view", "head"), ("view", "difference")]))]
     pub layer: Option<usize>,
-    /// Query head of the head view, counted from 0
-    #[arg(long, required_if_eq("view", "head"))]
+    /// Query head of the head view and of the difference, counted from 0
+    #[arg(long, required_if_eq_any([("view", "head"), ("view", "difference")]))]
     pub head: Option<usize>,
+    /// Layer and head that the difference subtracts, for example 4:5
+    #[arg(long, value_name = "LAYER:HEAD", value_parser = parse_head, required_if_eq("view", "difference"))]
+    pub minus: Option<(usize, usize)>,
     /// Paper
     #[arg(long, value_enum, default_value_t)]
     pub theme: Theme,
@@ -45,6 +48,10 @@ pub enum ViewName {
     Grid,
     /// One head's pattern, with --layer and --head
     Head,
+    /// Mean over the heads of --layer, or of the whole model without it
+    Mean,
+    /// One head's pattern minus another's, with --layer, --head and --minus
+    Difference,
     /// Attention-mass profile with the detector's line
     Profile,
     /// Tokens coloured by attention mass
@@ -61,6 +68,7 @@ impl RenderArgs {
             view,
             layer: Some(layer),
             head: Some(head),
+            minus: None,
             theme: Theme::default(),
             scale: 2.0,
             color: ScaleKind::default(),
@@ -85,6 +93,11 @@ impl RenderArgs {
             ViewName::Head => {
                 View::Head { layer: self.layer.unwrap_or_default(), head: self.head.unwrap_or_default() }
             }
+            ViewName::Mean => View::Mean { layer: self.layer },
+            ViewName::Difference => {
+                let a = (self.layer.unwrap_or_default(), self.head.unwrap_or_default());
+                View::Difference { a, b: self.minus.unwrap_or(a) }
+            }
             ViewName::Profile => View::Profile,
             ViewName::Strip => View::Strip,
             ViewName::Eviction => return None,
@@ -94,6 +107,11 @@ impl RenderArgs {
     fn options(&self) -> ViewOptions {
         ViewOptions { theme: self.theme, color: self.color, map: self.map, scale: self.scale }
     }
+}
+
+fn parse_head(text: &str) -> Result<(usize, usize), String> {
+    let pair = text.split_once(':').and_then(|(layer, head)| Some((layer.parse().ok()?, head.parse().ok()?)));
+    pair.ok_or_else(|| format!("{text} is no layer and head, such as 4:5"))
 }
 
 fn parse_scale(text: &str) -> Result<f32, String> {
@@ -152,6 +170,19 @@ mod tests {
             ViewOptions { theme: Theme::Dark, color: ScaleKind::Sqrt, map: ColorMap::Cividis, scale: 1.5 };
         assert_eq!(args.options(), expected);
         assert_eq!(parse("grid --out a.png").unwrap().options(), ViewOptions::default());
+    }
+
+    #[test]
+    fn means_and_differences_name_their_patterns() {
+        let view = |line: &str| parse(line).expect("a line").view();
+        assert_eq!(view("mean --out a.png"), Some(View::Mean { layer: None }));
+        assert_eq!(view("mean --layer 2 --out a.png"), Some(View::Mean { layer: Some(2) }));
+        let difference = view("difference --layer 3 --head 4 --minus 5:6 --out a.png");
+        assert_eq!(difference, Some(View::Difference { a: (3, 4), b: (5, 6) }));
+        assert!(parse("difference --layer 3 --head 4 --out a.png").unwrap_err().contains("--minus"));
+        assert!(
+            parse("difference --layer 3 --head 4 --minus 5 --out a.png").unwrap_err().contains("such as 4:5")
+        );
     }
 
     #[test]

@@ -70,12 +70,13 @@ pub(super) fn heading(drawing: &mut Drawing, palette: &Palette, x: f32, title: &
 /// `clipped` says that smaller values than the scale's lowest exist and share its colour.
 fn bar_ticks(table: &ColorTable, clipped: bool) -> Vec<(f32, String)> {
     let scale = table.scale();
-    let ends = [(0.0, scale.min()), (1.0, scale.max)];
-    let inner = scale.ticks().into_iter().map(|weight| (scale.position(weight), weight));
+    let lowest = if table.is_diverging() { -scale.max } else { scale.min() };
+    let ends = [(0.0, lowest), (1.0, scale.max)];
+    let inner = table.ticks().into_iter().map(|weight| (table.position(weight), weight));
     let inner = inner.filter(|(position, _)| (0.07..0.93).contains(position));
     let mut ticks: Vec<(f32, f32)> = ends.into_iter().chain(inner).collect();
     ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let clipped = clipped && scale.kind == ScaleKind::Log;
+    let clipped = clipped && scale.kind == ScaleKind::Log && !table.is_diverging();
     let below = |position: f32| if position == 0.0 && clipped { "≤ " } else { "" };
     ticks
         .into_iter()

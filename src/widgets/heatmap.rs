@@ -107,8 +107,10 @@ pub struct Heatmap<'a> {
     pub tiles: &'a [MatrixTile<'a>],
     /// One label for each position.
     pub labels: &'a [String],
-    /// How a position is written.
+    /// How a position is written on the axes.
     pub number: &'a dyn Fn(usize) -> String,
+    /// How a position is written in the readout.
+    pub full_number: &'a dyn Fn(usize) -> String,
     /// The exact value at (row, column); `None` where the cell is masked.
     pub value: &'a dyn Fn(usize, usize) -> Option<f32>,
     /// What else there is to say about a cell; may be empty.
@@ -357,7 +359,7 @@ impl Heatmap<'_> {
         });
         let (row_name, column_name) = (self.row_name, self.column_name);
         let (row_label, column_label) = (self.label(row), self.label(column));
-        let (row, column) = ((self.number)(row), (self.number)(column));
+        let (row, column) = ((self.full_number)(row), (self.full_number)(column));
         format!(
             "{value}{note} · {row_name} {row} {row_label} → {column_name} {column} {column_label}{others}"
         )
@@ -394,7 +396,7 @@ impl Heatmap<'_> {
             }
             for (name, position) in [(self.row_name, row), (self.column_name, column)] {
                 ui.horizontal(|ui| {
-                    ui.weak(format!("{name} {}", (self.number)(position)));
+                    ui.weak(format!("{name} {}", (self.full_number)(position)));
                     ui.monospace(self.label(position));
                 });
             }

@@ -241,7 +241,8 @@ impl LinesView<'_> {
     fn lines(&self, painter: &Painter, area: Rect, pointed: Option<Pointed>) {
         let width = Self::column_width(area);
         let (left, right) = (area.left() + width + 1.0, area.right() - width - 1.0);
-        for set in self.sets {
+        for (index, set) in self.sets.iter().enumerate() {
+            let aside = side_by_side(index, self.sets.len());
             for (row, weights) in set.weights.chunks_exact(self.columns.len().max(1)).enumerate() {
                 for (column, &weight) in weights.iter().enumerate() {
                     let shown = match pointed {
@@ -250,7 +251,10 @@ impl LinesView<'_> {
                         None => true,
                     };
                     if shown && weight >= self.least.max(f32::MIN_POSITIVE) {
-                        let ends = [pos2(left, Self::y(area, row)), pos2(right, Self::y(area, column))];
+                        let ends = [
+                            pos2(left, Self::y(area, row) + aside),
+                            pos2(right, Self::y(area, column) + aside),
+                        ];
                         painter.line_segment(ends, stroke(set.color, weight));
                     }
                 }
@@ -301,6 +305,12 @@ impl LinesView<'_> {
         let label = self.labels.get(position).map_or("", String::as_str);
         format!("{name} {position} {label}: {}{outside}", named.join(" · "))
     }
+}
+
+/// How far the lines of a set are moved down, so that sets lie side by side and none hides the others.
+fn side_by_side(index: usize, sets: usize) -> f32 {
+    let step = (ROW * 0.6 / sets.max(1) as f32).min(2.0);
+    (index as f32 - (sets.saturating_sub(1)) as f32 / 2.0) * step
 }
 
 /// A heavier weight is a stronger and a wider line.
@@ -374,6 +384,13 @@ mod tests {
     fn a_heavier_line_is_stronger_and_wider() {
         let (light, heavy) = (stroke(Color32::WHITE, 0.1), stroke(Color32::WHITE, 0.9));
         assert!(heavy.width > light.width && heavy.color.a() > light.color.a());
+    }
+
+    #[test]
+    fn sets_lie_side_by_side_within_their_label() {
+        assert_eq!(side_by_side(0, 1), 0.0);
+        assert_eq!((side_by_side(0, 3), side_by_side(1, 3), side_by_side(2, 3)), (-2.0, 0.0, 2.0));
+        assert!(side_by_side(63, 64) < ROW / 2.0);
     }
 
     #[test]

@@ -60,50 +60,81 @@ impl Difference {
     /// # Errors
     /// [`Cancelled`] when the token is raised between blocks.
     pub fn tile(&self, area: &TileArea, cancel: &CancelToken) -> Result<PatternTile, Cancelled> {
-        let area = area.cut_to(self.side());
-        let mut pooler = Pooler::new(&area, Values::Differences, &[]);
-        let rows = computed_rows(&area);
-        for block in rows.chunks((BLOCK_WEIGHTS / area.keys.len().max(1)).max(1)) {
-            cancel.check()?;
-            let a = self.side_block(block, &area.keys, &self.a, |pair| pair.0);
-            let b = self.side_block(block, &area.keys, &self.b, |pair| pair.1);
-            let width = area.keys.len();
-            for (index, &row) in block.iter().enumerate() {
-                let line = index * width..(index + 1) * width;
-                let seen = 0..(row + 1).clamp(area.keys.start, area.keys.end) - area.keys.start;
-                let values: Vec<f32> =
-                    a[line.clone()].iter().zip(&b[line]).map(|(&a, &b)| difference(a, b)).collect();
-                pooler.add(row, seen, &values, 0.0);
-            }
-        }
-        let mut tile = pooler.finish();
-        if area.sketch {
-            spread(&mut tile, &rows, |row| 0..row + 1);
-        }
-        Ok(tile)
+        let a = Side { capture: &self.a.0, of: self.a.1, position: |pair| pair.0 };
+        let b = Side { capture: &self.b.0, of: self.b.1, position: |pair| pair.1 };
+        tile(&a, &b, &self.alignment, area, cancel)
     }
 
-    /// One pattern's weights `[rows, keys]` over entries; [`NOT_AVAILABLE`] where its text has no token.
-    fn side_block(
-        &self,
-        rows: &[usize],
-        keys: &Range<usize>,
-        (capture, of): &(Arc<Capture>, PatternOf),
-        side: impl Fn((Option<usize>, Option<usize>)) -> Option<usize>,
-    ) -> Vec<f32> {
+    /// The same for two patterns of one run.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when the token is raised between blocks.
+    pub fn tile_of_heads(
+        capture: &Capture,
+        a: PatternOf,
+        b: PatternOf,
+        area: &TileArea,
+        cancel: &CancelToken,
+    ) -> Result<PatternTile, Cancelled> {
+        let side = |of| Side { capture, of, position: |pair| pair.0 };
+        tile(&side(a), &side(b), &Alignment::identity(capture.len()), area, cancel)
+    }
+}
+
+type Pair = (Option<usize>, Option<usize>);
+
+/// One of the two patterns.
+struct Side<'a> {
+    capture: &'a Capture,
+    of: PatternOf,
+    /// Its position in an entry of the alignment.
+    position: fn(Pair) -> Option<usize>,
+}
+
+fn tile(
+    a: &Side<'_>,
+    b: &Side<'_>,
+    alignment: &Alignment,
+    area: &TileArea,
+    cancel: &CancelToken,
+) -> Result<PatternTile, Cancelled> {
+    let area = area.cut_to(alignment.len());
+    let mut pooler = Pooler::new(&area, Values::Differences, &[]);
+    let rows = computed_rows(&area);
+    for block in rows.chunks((BLOCK_WEIGHTS / area.keys.len().max(1)).max(1)) {
+        cancel.check()?;
+        let a = a.block(&alignment.pairs, block, &area.keys);
+        let b = b.block(&alignment.pairs, block, &area.keys);
+        let width = area.keys.len();
+        for (index, &row) in block.iter().enumerate() {
+            let line = index * width..(index + 1) * width;
+            let seen = 0..(row + 1).clamp(area.keys.start, area.keys.end) - area.keys.start;
+            let values: Vec<f32> =
+                a[line.clone()].iter().zip(&b[line]).map(|(&a, &b)| difference(a, b)).collect();
+            pooler.add(row, seen, &values, 0.0);
+        }
+    }
+    let mut tile = pooler.finish();
+    if area.sketch {
+        spread(&mut tile, &rows, |row| 0..row + 1);
+    }
+    Ok(tile)
+}
+
+impl Side<'_> {
+    /// Weights `[rows, keys]` over entries; [`NOT_AVAILABLE`] where the text has no token.
+    fn block(&self, pairs: &[Pair], rows: &[usize], keys: &Range<usize>) -> Vec<f32> {
         let mut block = vec![NOT_AVAILABLE; rows.len() * keys.len()];
-        let pairs = &self.alignment.pairs;
+        let position = |entry: usize| (self.position)(pairs[entry]);
         let queries: Vec<(usize, usize)> =
-            rows.iter().enumerate().filter_map(|(index, &row)| Some((index, side(pairs[row])?))).collect();
-        let columns: Vec<(usize, usize)> = keys
-            .clone()
-            .enumerate()
-            .filter_map(|(offset, column)| Some((offset, side(pairs[column])?)))
-            .collect();
+            rows.iter().enumerate().filter_map(|(index, &row)| Some((index, position(row)?))).collect();
+        let columns = keys.clone().enumerate();
+        let columns: Vec<(usize, usize)> =
+            columns.filter_map(|(offset, column)| Some((offset, position(column)?))).collect();
         let (Some(&(_, first)), Some(&(_, last))) = (columns.first(), columns.last()) else { return block };
         let positions: Vec<usize> = queries.iter().map(|&(_, query)| query).collect();
         // Positions ascend without gaps, so the columns are one range of keys.
-        let weights = capture.weights(*of, &Shaping::default(), &positions, first..last + 1);
+        let weights = self.capture.weights(self.of, &Shaping::default(), &positions, first..last + 1);
         for (&(index, _), row) in queries.iter().zip(weights.chunks_exact(last + 1 - first)) {
             for &(offset, key) in &columns {
                 block[index * keys.len() + offset] = row[key - first];

@@ -12,7 +12,7 @@ use super::ExportError;
 use super::drawing::Drawing;
 use super::theme::{Palette, Theme};
 use crate::analysis::Analysis;
-use crate::capture::{Capture, PatternTile};
+use crate::capture::{Capture, PatternOf, PatternTile};
 use crate::color::{ColorMap, ColorScale, ColorTable, ScaleKind};
 use crate::progress::CancelToken;
 
@@ -27,6 +27,18 @@ pub enum View {
         layer: usize,
         /// Query head.
         head: usize,
+    },
+    /// The mean over a layer's heads, or over all heads of the model.
+    Mean {
+        /// Layer; `None` for the model.
+        layer: Option<usize>,
+    },
+    /// One head's pattern minus another's.
+    Difference {
+        /// Layer and head of the first.
+        a: (usize, usize),
+        /// Layer and head of the one that is subtracted.
+        b: (usize, usize),
     },
     /// The attention-mass profile with the detector's line.
     Profile,
@@ -56,7 +68,7 @@ impl Default for ViewOptions {
 /// Draws a view of a capture.
 ///
 /// # Errors
-/// [`ExportError::NoSuchHead`]; [`ExportError::Cancelled`] when the token is raised.
+/// [`ExportError::NoSuchHead`], also for a layer; [`ExportError::Cancelled`] when the token is raised.
 pub fn draw(
     view: View,
     capture: &Capture,
@@ -67,7 +79,12 @@ pub fn draw(
     let scene = Scene { capture, analysis, options, palette: options.theme.palette() };
     match view {
         View::Grid => grid::draw(&scene, cancel),
-        View::Head { layer, head } => head::draw(&scene, layer, head, cancel),
+        View::Head { layer, head } => head::draw(&scene, PatternOf::Head { layer, head }, cancel),
+        View::Mean { layer } => {
+            let of = layer.map_or(PatternOf::ModelMean, PatternOf::LayerMean);
+            head::draw(&scene, of, cancel)
+        }
+        View::Difference { a, b } => head::draw_difference(&scene, a, b, cancel),
         View::Profile => Ok(profile::draw(&scene)),
         View::Strip => Ok(strip::draw(&scene)),
     }

@@ -13,6 +13,9 @@ use crate::widgets::grid_layout::GridLayout;
 use crate::widgets::pattern_grid::{GridPicture, PatternGrid};
 use egui::{Color32, ComboBox, Rect, Ui, pos2, vec2};
 
+/// Room that the range needs, in points.
+const RANGE_WIDTH: f32 = 84.0;
+
 /// The row above the grid: order, and patterns or values.
 pub(super) fn header(
     ui: &mut Ui,
@@ -64,6 +67,10 @@ fn range_legend(ui: &mut Ui, state: &AttentionState, view: &AttentionView<'_>) {
         ui.weak(why);
         return;
     };
+    if ui.available_width() < RANGE_WIDTH {
+        // The grid's own labels say the values, too.
+        return;
+    }
     if !state.grid.shows_values {
         ui.weak(text(format!("{} … {}", short(high), short(low))))
             .on_hover_text("Largest and smallest value");

@@ -38,7 +38,14 @@ pub(super) fn show(
         view: state.view(side),
         tiles: &pictures.tiles(),
         labels: if difference.is_some() { &state.comparison.labels } else { &state.labels },
-        number: &|position| match difference {
+        number: &|position| match difference.map(|difference| difference.alignment.pairs.get(position)) {
+            None => position.to_string(),
+            // The current run's position, else the other's in brackets.
+            Some(Some(&(Some(first), _))) => first.to_string(),
+            Some(Some(&(None, Some(second)))) => format!("({second})"),
+            Some(_) => String::new(),
+        },
+        full_number: &|position| match difference {
             Some(_) => state.comparison.numbers.get(position).cloned().unwrap_or_default(),
             None => position.to_string(),
         },

@@ -138,7 +138,13 @@ impl AttentionState {
                 choice.scale =
                     ColorScale { kind: ScaleKind::Log, ..choice.scale }.over(floor, choice.scale.max);
             }
-            AttentionCommand::SetRange(scale) => *self.choice_mut() = ScaleChoice { scale, clamp: None },
+            AttentionCommand::SetRange(scale) => {
+                *self.choice_mut() = ScaleChoice { scale, clamp: None };
+                if self.mode == Mode::Pattern && self.hiding == Hiding::Rescaled {
+                    // A range that is chosen does not follow what is left.
+                    self.hiding = Hiding::AsTheyAre;
+                }
+            }
             AttentionCommand::SetClamp(clamp) => self.choice_mut().clamp = clamp,
             AttentionCommand::ResetScale => {
                 let kind = self.choice().scale.kind;
