@@ -200,13 +200,3 @@ fn zoomed_dark() {
 fn zoomed_light() {
     snapshot("attention_zoomed_light", egui::Theme::Light, zoomed);
 }
-
-#[test]
-fn zoomed_dark_at_two_pixels_a_point() {
-    snapshot("attention_zoomed_dark_2x", egui::Theme::Dark, |stage| {
-        stage.harness.set_size(egui::vec2(2560.0, 1600.0));
-        stage.harness.set_pixels_per_point(2.0);
-        stage.settle();
-        zoomed(stage);
-    });
-}
