@@ -49,10 +49,10 @@ fn token(ui: &mut Ui, run: &Run, index: usize, commands: &mut Vec<Command>) {
             sink_mark(ui, palette);
         }
     });
-    let (class, _) = format::class(analysis.classes[index]);
+    let class = analysis.classes[index];
     fact(ui, "Index", &index.to_string(), "Position in the prompt, from 0");
     fact(ui, "Token id", &token.id.to_string(), "Id in the model's vocabulary");
-    fact(ui, "Class", class, format::class_meaning(analysis.classes[index]));
+    fact(ui, "Class", class.name(), class.meaning());
     fact(
         ui,
         "z",

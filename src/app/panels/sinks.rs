@@ -116,7 +116,7 @@ fn cells(row: &mut TableRow<'_, '_>, run: &Run, index: usize) {
     let analysis = &run.analysis;
     let flagged = run.is_sink(index);
     let kind = analysis.options.profile;
-    let (class, letter) = format::class(analysis.classes[index]);
+    let class = analysis.classes[index];
     let birth = run.birth_layer(index).map_or_else(|| "–".to_owned(), |layer| layer.to_string());
     let share = analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent);
     number(row, &index.to_string(), flagged);
@@ -128,8 +128,11 @@ fn cells(row: &mut TableRow<'_, '_>, run: &Run, index: usize) {
         ui.label(RichText::new(format!("{mark}{label}")).monospace().color(color));
     });
     row.col(|ui| {
-        ui.label(RichText::new(class).size(12.0))
-            .on_hover_text(format!("{letter}: {}", format::class_meaning(analysis.classes[index])));
+        ui.label(RichText::new(class.name()).size(12.0)).on_hover_text(format!(
+            "{}: {}",
+            class.letter(),
+            class.meaning()
+        ));
     });
     number(row, &format::profile_value(kind, analysis.profile(kind)[index]), flagged);
     number(row, &format::z(analysis.detection.z[index]), flagged);

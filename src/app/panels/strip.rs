@@ -122,7 +122,7 @@ fn chip(run: &Run, scale: &Scale<'_>, token: usize, palette: Palette) -> Chip {
     let fill = scale.position(token).map_or(Color32::TRANSPARENT, |t| palette.heat(t));
     let text = if fill == Color32::TRANSPARENT { palette.weak } else { palette.text_on(fill) };
     let badge = run.is_sink(token).then(|| {
-        let (_, letter) = format::class(run.analysis.classes[token]);
+        let letter = run.analysis.classes[token].letter();
         if palette.dark {
             (letter, palette.base, palette.sink)
         } else {
@@ -133,7 +133,7 @@ fn chip(run: &Run, scale: &Scale<'_>, token: usize, palette: Palette) -> Chip {
 }
 
 fn tooltip(ui: &mut Ui, run: &Run, scale: &Scale<'_>, token: usize) {
-    let (class, _) = format::class(run.analysis.classes[token]);
+    let class = run.analysis.classes[token].name();
     let kind = run.analysis.options.profile;
     let profile = format::profile_value(kind, run.analysis.profile(kind)[token]);
     let facts = &run.capture.tokens.tokens[token];
