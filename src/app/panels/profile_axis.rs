@@ -30,6 +30,14 @@ impl LogRange {
     }
 }
 
+impl LogRange {
+    /// Grown so that one more positive value is inside.
+    pub(super) fn with(self, value: f64) -> Self {
+        let log = if value > 0.0 { value.log10() } else { self.low };
+        Self { low: self.low, high: self.high.max(log + 0.14 * (log - self.low).max(0.0) + 0.05) }
+    }
+}
+
 /// The first key of the n/a region at the end, if there is one.
 pub(super) fn first_of_tail(values: &[Option<f64>]) -> Option<usize> {
     let tail = values.iter().rev().take_while(|value| value.is_none()).count();
