@@ -100,7 +100,7 @@ impl AppState {
                 }
             }
             Command::Engine(job, event) => self.engine_said(job, event),
-Command::SetLoad(load) => self.set_load(load),
+            Command::SetLoad(load) => self.set_load(load),
             Command::Partners(partners) => self.partners.extend(partners),
             Command::Places(places) => self.placed(places),
             Command::Tokens(command) => self.tokens_command(command),

@@ -22,8 +22,9 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, index: usize) {
     match state.tokens.locked.last().copied().filter(|&locked| locked < run.capture.len()) {
         Some(locked) => {
             let beside = self::facts(run, locked, state.tokens.locked_facts.as_ref());
-            let name = |token: usize| format!("{token} {}", run.capture.tokens.tokens[token].label());
-            two(ui, "", &name(index), &format!("locked {}", name(locked)), "Selected, and locked");
+            two(ui, "", "selected", "locked", "The token selected last, and the last of the locked ones");
+            let name = |token: usize| format::shorten(&run.capture.tokens.tokens[token].label(), 10);
+            two(ui, "Token", &name(index), &name(locked), "Whitespace is made visible");
             for fact in &facts {
                 let other = beside.iter().find(|other| other.caption == fact.caption);
                 let other = other.map_or("–", |other| other.short.as_str());
@@ -40,7 +41,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, index: usize) {
 
 /// A caption and two values.
 fn two(ui: &mut Ui, caption: &str, value: &str, locked: &str, tip: &str) {
-    const CAPTION: f32 = 66.0;
+    const CAPTION: f32 = 72.0;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 17.0), Sense::hover());
     let palette = Palette::of(ui);
     let middle = CAPTION + (rect.width() - CAPTION) / 2.0;
@@ -56,7 +57,7 @@ fn two(ui: &mut Ui, caption: &str, value: &str, locked: &str, tip: &str) {
     }
     response.widget_info(|| {
         let mut info = egui::WidgetInfo::labeled(egui::Role::ListItem, true, caption);
-        info.current_text_value = Some(format!("{value}, locked {}", locked.trim_start_matches("locked ")));
+        info.current_text_value = Some(format!("{value}, locked {locked}"));
         info
     });
     response.on_hover_text(tip);

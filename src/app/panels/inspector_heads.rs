@@ -36,7 +36,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         return;
     }
     let table = ColorTable::new(
-        ColorScale::of(ScaleKind::Sqrt),
+        ColorScale::of(ScaleKind::Log),
         ColorMap::Magma,
         SpecialColors::for_dark(palette.dark),
     );
@@ -48,7 +48,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         columns: heads.columns,
         value: &*heads.value,
         color: &|value| {
-            let [r, g, b] = table.rgb(value as f32);
+            let [r, g, b] = table.rgb((value as f32).max(1e-6));
             Color32::from_rgb(r, g, b)
         },
         missing: palette.raised,
@@ -95,7 +95,7 @@ fn heads<'a>(state: &'a AppState, run: &'a Run) -> Option<Heads<'a>> {
     let label = run.capture.tokens.tokens[facts.index].label();
     Some(Heads {
         title: "INCOMING BY LAYER AND HEAD",
-        caption: format!("α of token {} {label}; right: mean", facts.index),
+        caption: format!("α of token {} {label}; log, right: mean", facts.index),
         value: Box::new(|layer, head| facts.alpha.get(layer)?.get(head).copied()),
         strongest: Box::new(|_, _| None),
         rows: facts.alpha.len(),
@@ -106,10 +106,10 @@ fn heads<'a>(state: &'a AppState, run: &'a Run) -> Option<Heads<'a>> {
 fn of_partners(partners: &Partners) -> Heads<'_> {
     let several = partners.key.tokens.len() > 1;
     let caption = match (partners.key.outgoing, several) {
-        (false, false) => "mean weight on it (α); right: mean",
-        (false, true) => "mean weight on them together; right: mean",
-        (true, false) => "largest weight that it gives; right: mean",
-        (true, true) => "largest weight that they give; right: mean",
+        (false, false) => "mean weight on it (α); log, right: mean",
+        (false, true) => "mean weight on them together; log, right: mean",
+        (true, false) => "largest weight that it gives; log, right: mean",
+        (true, true) => "largest weight that they give; log, right: mean",
     };
     let cell = |layer: usize, head: usize| partners.by_head.get(layer)?.get(head).copied();
     Heads {

@@ -39,6 +39,7 @@ fn page(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
         (SinksPage::Norms, "Norms", "Hidden, key and value norms of the selected token by layer"),
         (SinksPage::Runs, "Stability", "Which sinks stay in the other open runs, and which move"),
     ];
+    ui.take_available_width();
     if let Some(page) = segmented(ui, state.view.sinks_page, &pages) {
         commands.push(Command::ShowSinksPage(page));
     }

@@ -162,8 +162,12 @@ impl ProfileScale {
     }
 
     fn caption(&self) -> String {
-        let end = |value| format::profile_value(self.kind, Some(value));
-        format!("layer × position · {} to {}, log · ○ birth", end(self.low), end(self.high))
+        let range = match self.kind {
+            ProfileKind::FarLift | ProfileKind::Lift => "0.1–100 ×",
+            ProfileKind::Share => "to 100%",
+            ProfileKind::Alpha => "1e−4–1",
+        };
+        format!("over positions · log {range} · ○ birth")
     }
 
     /// Where a value lies between the ends; never exactly 0, which has its own colour.

@@ -1,6 +1,6 @@
 //! Norms of one token against the median token's, layer by layer, on a logarithmic scale.
 
-use super::profile_axis::{LogRange, decades, position_tick, positions, tick};
+use super::profile_axis::{LogRange, decades, position_tick, positions, third_tick, thirds, tick};
 use crate::analysis::{Detection, NormRatios};
 use crate::app::format;
 use crate::app::run::{Run, TokenFacts};
@@ -66,6 +66,7 @@ pub(super) fn ui(ui: &mut Ui, run: &Run, facts: &TokenFacts) {
         .chain([Some(1.0)])
         .collect();
     let range = LogRange::of(&all, &Detection::of(&[], 0.0));
+    let is_narrow = range.high - range.low < 2.0;
     let layers = facts.norms.len();
     let plot = Plot::new(("norms", run.capture.id))
         .show_background(false)
@@ -79,8 +80,8 @@ pub(super) fn ui(ui: &mut Ui, run: &Run, facts: &TokenFacts) {
         .default_y_bounds(range.low, range.high)
         .set_margin_fraction(vec2(0.0, 0.0))
         .x_grid_spacer(|input| positions(input.bounds))
-        .y_grid_spacer(|input| decades(input.bounds))
-        .y_axis_formatter(|mark, _| tick(mark.value))
+        .y_grid_spacer(move |input| if is_narrow { thirds(input.bounds) } else { decades(input.bounds) })
+        .y_axis_formatter(move |mark, _| if is_narrow { third_tick(mark.value) } else { tick(mark.value) })
         .x_axis_formatter(|mark, _| position_tick(mark))
         .x_axis_label(RichText::new("layer").size(11.0))
         .y_axis_min_width(36.0)
