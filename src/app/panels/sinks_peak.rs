@@ -83,7 +83,7 @@ fn shares(ui: &mut Ui, mean: Option<PeakSplit>, palette: Palette) {
         format::percent(mean.virtual_key)
     );
     response.widget_info(|| {
-        let mut info = egui::WidgetInfo::labeled(egui::Role::Image, true, "Peak and tail");
+        let mut info = egui::WidgetInfo::labeled(egui::Role::Image, true, "Shares of peak and tail");
         info.current_text_value = Some(said.clone());
         info
     });
