@@ -6,8 +6,8 @@ mod toy_capture;
 use proptest::prelude::*;
 use sinkscope::analysis::{
     Analysis, AnalysisOptions, Corroboration, DEFAULT_THRESHOLD, Detection, FAR_DELTA, LayerMass,
-    MIN_USABLE_KEYS, MassTable, ProfileKind, Profiles, Selection, TokenClass, alpha_by_layer_head,
-    alpha_of_key, far_lift_by_layer, far_lift_of_key,
+    MIN_USABLE_KEYS, MassTable, NormRatios, PeakTable, ProfileKind, Profiles, Selection, TokenClass,
+    alpha_by_layer_head, alpha_of_key, far_lift_by_layer, far_lift_of_key, norm_ratios_by_layer,
 };
 
 /// Column sums of one layer, owned.
@@ -505,4 +505,89 @@ fn assert_close(ours: &[Option<f64>], expected: &[Option<f64>]) {
             _ => assert_eq!(ours, expected),
         }
     }
+}
+
+/// A capture whose rows give part of their attention to a virtual key, column sums included.
+fn with_virtual_key(n: usize, logit: f64) -> sinkscope::capture::Capture {
+    let mut capture = toy_capture::capture(n, |_, head, _, key| if key == head { 2.0 } else { 0.0 });
+    let heads = capture.model.spec.heads;
+    for layer in &mut capture.layers {
+        layer.score.sink_logits = Some(vec![logit; heads].into());
+        layer.lse.iter_mut().for_each(|lse| *lse = (f64::from(*lse).exp() + logit.exp()).ln() as f32);
+    }
+    for layer in 0..capture.layers.len() {
+        let sums: Vec<f32> = (0..heads)
+            .flat_map(|head| capture.head_column_sums(layer, head, n, 16).0)
+            .map(|sum| sum as f32)
+            .collect();
+        capture.layers[layer].column_sums = sums;
+    }
+    capture
+}
+
+#[test]
+fn what_keys_do_not_get_goes_to_the_virtual_key() {
+    let capture = with_virtual_key(40, 1.5);
+    let analysis = Analysis::of(&capture, AnalysisOptions::default());
+    let virtual_key = analysis.virtual_key.expect("a virtual key");
+    let on_keys: f64 = analysis.share.iter().flatten().sum();
+    assert!((on_keys + virtual_key.share - 1.0).abs() < 1e-6);
+    // Row t of head 2 sees a key of score 2 and t of score 0, or, before it, t + 1 of score 0.
+    let weight = |t: usize| {
+        let keys = if t >= 2 { 2_f64.exp() + t as f64 } else { (t + 1) as f64 };
+        1.5_f64.exp() / (keys + 1.5_f64.exp())
+    };
+    let mean = (0..40).map(weight).sum::<f64>() / 40.0;
+    assert!((virtual_key.by_layer_head[1][2] - mean).abs() < 1e-6);
+    let harmonic: f64 = (1..=40).map(|i| 1.0 / f64::from(i)).sum();
+    assert!((virtual_key.lift - virtual_key.share * 40.0 / harmonic).abs() < 1e-12);
+    // The first rows alone give it more.
+    let prefix = Analysis::of_prefix(&capture, 3, AnalysisOptions::default());
+    assert!(prefix.virtual_key.expect("a virtual key").share > virtual_key.share);
+}
+
+#[test]
+fn a_plain_model_has_no_virtual_key() {
+    let capture = toy_capture::capture(30, |_, _, _, _| 0.0);
+    assert_eq!(Analysis::of(&capture, AnalysisOptions::default()).virtual_key, None);
+}
+
+#[test]
+fn peak_and_tail_follow_from_the_weights_for_any_p() {
+    for capture in
+        [with_virtual_key(30, 1.0), toy_capture::capture(30, |_, head, _, key| (key + head) as f32 / 9.0)]
+    {
+        let table = PeakTable::of(&capture);
+        for peak_keys in [1, 2, 4, 17, 29] {
+            for head in 0..3 {
+                let split = table.split(1, head, peak_keys).expect("rows behind the peak");
+                let row = |query: usize, keys: std::ops::Range<usize>| -> f64 {
+                    keys.map(|key| f64::from(capture.weight(1, head, query, key).unwrap())).sum()
+                };
+                let rows = (30 - peak_keys) as f64;
+                let peak = (peak_keys..30).map(|query| row(query, 0..peak_keys)).sum::<f64>() / rows;
+                let tail = (peak_keys..30).map(|query| row(query, peak_keys..query + 1)).sum::<f64>() / rows;
+                assert!((split.peak - peak).abs() < 1e-5, "P = {peak_keys}: {split:?} is not {peak}");
+                assert!((split.tail - tail).abs() < 1e-5, "P = {peak_keys}: {split:?} is not {tail}");
+                assert!((split.peak + split.tail + split.virtual_key - 1.0).abs() < 1e-9);
+            }
+        }
+        assert_eq!(table.split(1, 0, 30), None, "no row behind the peak");
+        let all = (0..2).flat_map(|layer| (0..3).map(move |head| (layer, head)));
+        let mean = table.mean(all, 4).expect("a mean");
+        assert!((mean.peak + mean.tail + mean.virtual_key - 1.0).abs() < 1e-9);
+        assert_eq!(table.mean(std::iter::empty(), 4), None);
+    }
+}
+
+#[test]
+fn norms_are_told_against_the_median_token_of_each_layer() {
+    let mut capture = toy_capture::capture(9, |_, _, _, _| 0.0);
+    capture.layers[1].hidden_norm[4] = 30.0;
+    capture.layers[1].key_norm[4] = 0.5;
+    capture.layers[0].value_norm = vec![0.0; 9];
+    let norms = norm_ratios_by_layer(&capture, 4);
+    assert_eq!(norms[0], NormRatios { hidden: Some(1.0), key: Some(1.0), value: None });
+    assert_eq!(norms[1], NormRatios { hidden: Some(30.0), key: Some(0.5), value: Some(1.0) });
+    assert!(norm_ratios_by_layer(&capture, 9).is_empty(), "no such token");
 }

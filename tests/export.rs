@@ -217,7 +217,7 @@ fn the_profile_names_its_sinks_its_line_and_what_is_not_available() {
     for expected in ["0 <|im_start|>", "30 <|im_start|>", "n/a", "fewer than 16 far queries"] {
         assert!(texts.contains(&expected), "{expected} is missing from {texts:?}");
     }
-    for (sink, class) in analysis.sinks.iter().zip(["BOS", "content"]) {
+    for (sink, class) in analysis.sinks.iter().zip(["bos", "content"]) {
         let detail = format!("z {:.1} · {class}", sink.z);
         assert!(texts.contains(&detail.as_str()), "{detail} is missing from {texts:?}");
     }

@@ -24,17 +24,53 @@ pub enum TokenClass {
 }
 
 impl TokenClass {
-    /// The name that tables and badges show.
+    /// All of them, in the order of this type.
+    pub const ALL: [Self; 6] =
+        [Self::Bos, Self::Positional, Self::Structural, Self::Delimiter, Self::Content, Self::Virtual];
+
+    /// The name that tables, files and searches use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Bos => "BOS",
+            Self::Bos => "bos",
             Self::Positional => "positional",
             Self::Structural => "structural",
             Self::Delimiter => "delimiter",
             Self::Content => "content",
             Self::Virtual => "virtual",
         }
+    }
+
+    /// The letter of its badge.
+    #[must_use]
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::Bos => "B",
+            Self::Positional => "P",
+            Self::Structural => "S",
+            Self::Delimiter => "D",
+            Self::Content => "C",
+            Self::Virtual => "V",
+        }
+    }
+
+    /// What it means, in a few words.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Bos => "the model's BOS at index 0",
+            Self::Positional => "index 0 without BOS: its position makes it the first sink",
+            Self::Structural => "special token, or put there by the chat template",
+            Self::Delimiter => "newline or punctuation",
+            Self::Content => "ordinary text",
+            Self::Virtual => "a sink logit that the model learned: never evicted, and not in z",
+        }
+    }
+
+    /// The class of a name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
     }
 }
 

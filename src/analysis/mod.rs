@@ -5,17 +5,29 @@
 
 mod classes;
 mod detector;
+mod find;
 mod heads;
 mod mass;
+mod norms;
+mod peak;
 mod profile;
 mod sinks;
+mod stability;
+mod virtual_key;
 
 pub use classes::{TokenClass, classify};
 pub use detector::Detection;
+pub use find::{QueryError, TokenQuery};
 pub use heads::{ComparedRows, HeadMetrics, PEAK_KEYS, share_on_keys};
 pub use mass::{LayerMass, MassTable, Selection, Visibility};
-pub use profile::{ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers};
+pub use norms::{NormRatios, norm_ratios_by_layer};
+pub use peak::{MOST_PEAK_KEYS, PeakSplit, PeakTable};
+pub use profile::{
+    ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers, profile_of_layers,
+};
 pub use sinks::{Corroboration, Sink, alpha_by_layer_head, birth_layer, far_lift_by_layer};
+pub use stability::{Fate, RunSinks, fates};
+pub use virtual_key::VirtualKey;
 
 use crate::capture::Capture;
 
@@ -68,13 +80,17 @@ pub struct Analysis {
     pub classes: Vec<TokenClass>,
     /// The flagged tokens.
     pub sinks: Vec<Sink>,
+    /// What the model's virtual key takes; `None` where the chosen layers have none.
+    pub virtual_key: Option<VirtualKey>,
 }
 
 impl Analysis {
     /// Analyses a capture. Pure and quick: it reads only the column sums and the tokens.
     #[must_use]
     pub fn of(capture: &Capture, options: AnalysisOptions) -> Self {
-        Self::of_table(&MassTable::of(capture), classify(&capture.tokens), options)
+        let virtual_key = VirtualKey::of(capture, &options.selection, capture.len());
+        let analysis = Self::of_table(&MassTable::of(capture), classify(&capture.tokens), options);
+        Self { virtual_key, ..analysis }
     }
 
     /// Analyses the first `prefix` tokens as if the text ended there: earlier rows know nothing of
@@ -97,7 +113,8 @@ impl Analysis {
         let table = MassTable { n: prefix, heads: spec.heads, layers: layers.collect() };
         let mut classes = classify(&capture.tokens);
         classes.truncate(prefix);
-        Self::of_table(&table, classes, options)
+        let virtual_key = VirtualKey::of(capture, &options.selection, prefix);
+        Self { virtual_key, ..Self::of_table(&table, classes, options) }
     }
 
     /// Analyses column sums of `n` tokens with the tokens' classes.
@@ -123,7 +140,8 @@ impl Analysis {
             threshold: Some(threshold),
             selection: self.options.selection.clone(),
         };
-        Self::of_profiles(profiles, self.classes.clone(), options)
+        let virtual_key = self.virtual_key.clone();
+        Self { virtual_key, ..Self::of_profiles(profiles, self.classes.clone(), options) }
     }
 
     fn of_profiles(profiles: Profiles, classes: Vec<TokenClass>, options: AnalysisOptions) -> Self {
@@ -136,7 +154,18 @@ impl Analysis {
         let detection = Detection::of(profile, options.threshold.unwrap_or(DEFAULT_THRESHOLD));
         let sinks = sinks::sinks_of(&detection, profile, &profiles, &classes);
         let Profiles { share, alpha, lift, far_lift, sink_rate } = profiles;
-        Self { options, share, alpha, lift, far_lift, sink_rate, detection, classes, sinks }
+        Self {
+            options,
+            share,
+            alpha,
+            lift,
+            far_lift,
+            sink_rate,
+            detection,
+            classes,
+            sinks,
+            virtual_key: None,
+        }
     }
 
     /// The profile of a kind.
@@ -148,6 +177,17 @@ impl Analysis {
             ProfileKind::Alpha => &self.alpha,
             ProfileKind::Lift => &self.lift,
         }
+    }
+
+    /// The virtual key's value in a profile; `None` where there is no virtual key. In far-lift it has
+    /// none: it stands at no position that a query could be far from, so its lift stands in.
+    #[must_use]
+    pub fn virtual_value(&self, kind: ProfileKind) -> Option<f64> {
+        let virtual_key = self.virtual_key.as_ref()?;
+        Some(match kind {
+            ProfileKind::FarLift | ProfileKind::Lift => virtual_key.lift,
+            ProfileKind::Share | ProfileKind::Alpha => virtual_key.share,
+        })
     }
 
     /// Why nothing was tested, one line for the table's place; `None` when it was.

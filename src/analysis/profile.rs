@@ -177,15 +177,26 @@ pub fn alpha_of_key(table: &MassTable<'_>, key: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
+/// One profile of every key in every layer, over all heads: `[layer][key]`.
+#[must_use]
+pub fn profile_of_layers(table: &MassTable<'_>, kind: ProfileKind) -> Vec<Vec<Option<f64>>> {
+    let of_layer = |layer| {
+        let selection = Selection { layers: Some(vec![layer]), heads: None };
+        let profiles = Profiles::of(table, &selection);
+        match kind {
+            ProfileKind::FarLift => profiles.far_lift,
+            ProfileKind::Share => profiles.share,
+            ProfileKind::Alpha => profiles.alpha,
+            ProfileKind::Lift => profiles.lift,
+        }
+    };
+    (0..table.layers.len()).map(of_layer).collect()
+}
+
 /// Far-lift of every key in every layer, over all heads: `[layer][key]`.
 #[must_use]
 pub fn far_lift_of_layers(table: &MassTable<'_>) -> Vec<Vec<Option<f64>>> {
-    (0..table.layers.len())
-        .map(|layer| {
-            let selection = Selection { layers: Some(vec![layer]), heads: None };
-            Profiles::of(table, &selection).far_lift
-        })
-        .collect()
+    profile_of_layers(table, ProfileKind::FarLift)
 }
 
 /// Far-lift of one key in every layer, over all heads: a column of [`far_lift_of_layers`], for less.

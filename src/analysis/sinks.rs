@@ -3,6 +3,7 @@
 use super::classes::TokenClass;
 use super::detector::{Detection, median};
 use super::mass::MassTable;
+use super::norms::ratio_to_median;
 use super::profile::{Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers};
 use super::{BIRTH_FAR_LIFT, MASSIVE_MAGNITUDE, MASSIVE_RATIO, SINK_RATE_EPSILON};
 use crate::capture::{Capture, LayerCapture};
@@ -129,12 +130,6 @@ fn median_ratio(capture: &Capture, index: usize, norms: impl Fn(&LayerCapture) -
     let n = capture.len();
     let per_head = capture.layers.iter().flat_map(|layer| norms(layer).chunks_exact(n));
     median(per_head.filter_map(|norms| ratio_to_median(norms, index)).collect())
-}
-
-/// `None` where the median token's norm is 0.
-fn ratio_to_median(norms: &[f32], index: usize) -> Option<f64> {
-    let typical = median_of(norms);
-    (typical > 0.0).then(|| f64::from(norms[index]) / typical)
 }
 
 fn median_of(values: &[f32]) -> f64 {

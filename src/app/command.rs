@@ -5,7 +5,9 @@ use super::hub::HubCommand;
 use super::panels::attention::AttentionCommand;
 use super::partners::Partners;
 use super::prompt::{PromptKind, Sample};
-use super::view::{HeadId, LayerChoice, StripColour, Tab};
+use super::shelf::{Places, RunsCommand};
+use super::tokens::TokensCommand;
+use super::view::{HeadId, LayerChoice, SinksPage, StripColour, Tab};
 use crate::analysis::ProfileKind;
 use crate::engine::{Event, JobId};
 use crate::model::LoadOptions;
@@ -90,12 +92,22 @@ pub enum Command {
 
     /// The engine reported something.
     Engine(JobId, Event),
-    /// The partners of the selected token were computed.
-    Partners(Partners),
+    /// The partners of selected tokens were computed.
+    Partners(Vec<Partners>),
+    /// Where the shown run's tokens stand in the other open runs was computed.
+    Places(Places),
     /// Resident memory of this process, in bytes.
     MemoryNow(u64),
     /// The attention view's own options.
     Attention(AttentionCommand),
+    /// The strip's tools: several tokens, search, history, lock.
+    Tokens(TokensCommand),
+    /// The open runs.
+    Runs(RunsCommand),
+    /// What the Sinks view shows beside its table.
+    ShowSinksPage(SinksPage),
+    /// How many first positions count as the peak.
+    SetPeakKeys(usize),
     /// The eviction view's own choices.
     Eviction(EvictionCommand),
 }

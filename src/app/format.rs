@@ -1,6 +1,6 @@
 //! Numbers as the window writes them: short, of steady width, with their unit.
 
-use crate::analysis::{ProfileKind, TokenClass};
+use crate::analysis::ProfileKind;
 
 pub(super) use crate::units::format_bytes as bytes;
 
@@ -76,32 +76,6 @@ pub(super) fn percent(share: f64) -> String {
 #[must_use]
 pub(super) fn z(z: Option<f64>) -> String {
     z.map_or_else(|| "n/a".to_owned(), |z| format!("{z:+.1}").replace('-', "−"))
-}
-
-/// The name of a class, and the letter of its badge.
-#[must_use]
-pub(super) fn class(class: TokenClass) -> (&'static str, &'static str) {
-    match class {
-        TokenClass::Bos => ("bos", "B"),
-        TokenClass::Positional => ("positional", "P"),
-        TokenClass::Structural => ("structural", "S"),
-        TokenClass::Delimiter => ("delimiter", "D"),
-        TokenClass::Content => ("content", "C"),
-        TokenClass::Virtual => ("virtual", "V"),
-    }
-}
-
-/// What a class means, for tooltips.
-#[must_use]
-pub(super) fn class_meaning(class: TokenClass) -> &'static str {
-    match class {
-        TokenClass::Bos => "the model's BOS at index 0",
-        TokenClass::Positional => "index 0 without BOS: its position makes it the first sink",
-        TokenClass::Structural => "special token, or put there by the chat template",
-        TokenClass::Delimiter => "newline or punctuation",
-        TokenClass::Content => "ordinary text",
-        TokenClass::Virtual => "a sink logit that the model learned",
-    }
 }
 
 /// A power of ten as a tick label: plain where short, `10ⁿ` otherwise.

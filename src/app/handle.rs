@@ -1,13 +1,16 @@
 //! The only place where the window's state changes.
 
 use super::command::{Command, PickKind, Picked};
+use super::partners::PartnersKey;
 use super::prompt::is_prompt_path;
 use super::run::Run;
 use super::running::RunningJob;
 use super::state::AppState;
 use super::toasts::Toast;
+use super::tokens::TokenSelection;
 use super::view::{LayerChoice, has_local_layers};
 use crate::Error;
+use crate::analysis::MOST_PEAK_KEYS;
 use crate::engine::{Event, Job, JobId};
 use crate::model::LoadOptions;
 use crate::model::source::ModelRef;
@@ -54,13 +57,10 @@ impl AppState {
             Command::Run => self.run_prompt(),
             Command::Cancel => self.cancel(),
             Command::SelectToken(token) => {
-                self.view.selected = (self.view.selected != Some(token)).then_some(token);
-                self.refocus();
+                let alone = self.view.selected == Some(token) && self.view.also_selected.is_empty();
+                self.select(TokenSelection::one((!alone).then_some(token)), false);
             }
-            Command::ClearSelection => {
-                self.view.selected = None;
-                self.refocus();
-            }
+            Command::ClearSelection => self.select(TokenSelection::default(), false),
             Command::MoveSelection(by) => self.move_selection(by),
             Command::SetStripColour(colour) => {
                 self.view.strip = colour;
@@ -101,7 +101,12 @@ impl AppState {
             }
             Command::Engine(job, event) => self.engine_said(job, event),
             Command::SetLoad(load) => self.set_load(load),
-            Command::Partners(partners) => self.partners = Some(partners),
+            Command::Partners(partners) => self.partners.extend(partners),
+            Command::Places(places) => self.placed(places),
+            Command::Tokens(command) => self.tokens_command(command),
+            Command::Runs(command) => self.runs_command(command),
+            Command::ShowSinksPage(page) => self.view.sinks_page = page,
+            Command::SetPeakKeys(keys) => self.view.peak_keys = keys.clamp(1, MOST_PEAK_KEYS),
             Command::MemoryNow(bytes) => self.memory_now_bytes = Some(bytes),
             Command::Attention(command) => self.attention.handle(command),
             Command::Eviction(command) => self.eviction_command(command),
@@ -203,15 +208,12 @@ impl AppState {
             Event::CaptureReady(capture) => {
                 self.job = None;
                 self.upcoming = None;
-                self.partners = None;
                 self.view.fit_to(&capture.model.spec, capture.len());
                 let run = Run::new(capture, &self.view);
                 if let Some(head) = run.telling_head().filter(|_| !self.view.focus_is_chosen) {
                     self.view.focus = head;
                 }
-                self.run = Some(run);
-                self.ask_for_partners();
-                self.refresh_eviction();
+                self.show_run(run);
             }
             Event::CurvePoint { .. } | Event::RunDone { .. } => self.eviction_said(id, event),
             // Answers a question that is no longer asked.
@@ -249,11 +251,10 @@ impl AppState {
             None if by < 0 => last,
             None => 0,
         };
-        self.view.selected = Some(next);
-        self.refocus();
+        self.select(TokenSelection::one(Some(next)), true);
     }
 
-    fn refocus(&mut self) {
+    pub(super) fn refocus(&mut self) {
         if let Some(run) = &mut self.run {
             run.refocus(&self.view);
         }
@@ -267,16 +268,22 @@ impl AppState {
         self.ask_for_partners();
     }
 
-    /// Has the worker compute the partners that the strip shows, unless they are there.
-    fn ask_for_partners(&mut self) {
+    /// Has the worker compute the partners of the selected and the locked tokens that are not there.
+    pub(super) fn ask_for_partners(&mut self) {
         let Some(run) = &self.run else { return };
-        let Some(key) = run.partners_key(&self.view) else { return };
-        if self.partners.as_ref().is_none_or(|partners| partners.key != key) {
-            self.partners_worker.ask(std::sync::Arc::clone(&run.capture), key);
+        let wanted: Vec<_> = [self.view.selection().all(), self.tokens.locked.clone()]
+            .iter()
+            .filter_map(|tokens| run.partners_key(&self.view, tokens))
+            .collect();
+        self.partners.retain(|partners| wanted.contains(&partners.key));
+        let known = |key: &PartnersKey| self.partners.iter().any(|partners| partners.key == *key);
+        let missing: Vec<_> = wanted.into_iter().filter(|key| !known(key)).collect();
+        if let Some(worker) = self.partners_worker.as_mut().filter(|_| !missing.is_empty()) {
+            worker.ask((std::sync::Arc::clone(&run.capture), missing));
         }
     }
 
-    fn say(&mut self, text: String) {
+    pub(super) fn say(&mut self, text: String) {
         self.toast(false, text);
     }
 

@@ -18,10 +18,12 @@ pub mod prompt;
 pub mod run;
 pub mod running;
 pub mod settings;
+pub mod shelf;
 mod shortcuts;
 mod state;
 pub mod theme;
 pub mod toasts;
+pub mod tokens;
 pub mod view;
 
 pub use command::{Command, PickKind, Picked};

@@ -2,7 +2,10 @@
 
 use super::partners::PartnersKey;
 use super::view::{HeadId, ViewOptions};
-use crate::analysis::{Analysis, Corroboration, alpha_by_layer_head, birth_layer, far_lift_by_layer};
+use crate::analysis::{
+    Analysis, Corroboration, MassTable, NormRatios, PeakTable, ProfileKind, alpha_by_layer_head, birth_layer,
+    far_lift_by_layer, norm_ratios_by_layer, profile_of_layers,
+};
 use crate::capture::Capture;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,6 +18,10 @@ pub struct Run {
     pub analysis: Analysis,
     /// Far-lift of each key by layer, over all heads: `[layer][key]`.
     pub far_lift_by_layer: Vec<Vec<Option<f64>>>,
+    /// The chosen profile of each key by layer, over all heads: `[layer][key]`.
+    pub profile_by_layer: Vec<Vec<Option<f64>>>,
+    /// The two components of each head's mass.
+    pub peaks: PeakTable,
     /// Wall time of the analysis.
     pub analysis_ms: f64,
     /// Facts about the selected token, or about the strongest sink when none is selected.
@@ -30,6 +37,21 @@ pub struct TokenFacts {
     pub alpha: Vec<Vec<f64>>,
     /// Norms, birth layer, share of heads.
     pub corroboration: Option<Corroboration>,
+    /// Norms against the median token's, by layer.
+    pub norms: Vec<NormRatios>,
+}
+
+impl TokenFacts {
+    /// Gathers them; `index` must be a position of the capture.
+    #[must_use]
+    pub fn of(capture: &Capture, index: usize) -> Self {
+        Self {
+            index,
+            alpha: alpha_by_layer_head(capture, index),
+            corroboration: Corroboration::of(capture, index),
+            norms: norm_ratios_by_layer(capture, index),
+        }
+    }
 }
 
 impl Run {
@@ -40,7 +62,10 @@ impl Run {
         let analysis = Analysis::of(&capture, view.analysis_options(&capture.model.spec));
         let far_lift_by_layer = far_lift_by_layer(&capture);
         let analysis_ms = began.elapsed().as_secs_f64() * 1e3;
-        let mut run = Self { capture, analysis, far_lift_by_layer, analysis_ms, focus: None };
+        let profile_by_layer = profile_by_layer(&capture, view.profile, &far_lift_by_layer);
+        let peaks = PeakTable::of(&capture);
+        let mut run =
+            Self { capture, analysis, far_lift_by_layer, profile_by_layer, peaks, analysis_ms, focus: None };
         run.refocus(view);
         run
     }
@@ -48,6 +73,9 @@ impl Run {
     /// Derives again what depends on the options.
     pub fn reanalyse(&mut self, view: &ViewOptions) {
         let options = view.analysis_options(&self.capture.model.spec);
+        if options.profile != self.analysis.options.profile {
+            self.profile_by_layer = profile_by_layer(&self.capture, options.profile, &self.far_lift_by_layer);
+        }
         self.analysis = if options.selection == self.analysis.options.selection {
             self.analysis.with_detector(view.profile, view.threshold)
         } else {
@@ -66,11 +94,7 @@ impl Run {
         if self.focus.as_ref().is_some_and(|facts| facts.index == index) {
             return;
         }
-        self.focus = Some(TokenFacts {
-            index,
-            alpha: alpha_by_layer_head(&self.capture, index),
-            corroboration: Corroboration::of(&self.capture, index),
-        });
+        self.focus = Some(TokenFacts::of(&self.capture, index));
     }
 
     /// The token with the largest share of all attention.
@@ -119,15 +143,50 @@ impl Run {
         self.analysis.sinks.iter().filter_map(|sink| self.analysis.share[sink.index]).sum()
     }
 
-    /// The partners that the strip wants to show; `None` when it shows mass.
+    /// The partners of some tokens, ascending, in the direction that the strip shows; `None` of none.
     #[must_use]
-    pub fn partners_key(&self, view: &ViewOptions) -> Option<PartnersKey> {
-        Some(PartnersKey {
+    pub fn partners_key(&self, view: &ViewOptions, tokens: &[usize]) -> Option<PartnersKey> {
+        (!tokens.is_empty()).then(|| PartnersKey {
             capture: self.capture.id,
-            token: view.selected?,
-            outgoing: PartnersKey::outgoing_of(view.strip)?,
+            tokens: tokens.to_vec(),
+            outgoing: PartnersKey::outgoing_of(view.strip),
             layers: view.layers.of(&self.capture.model.spec),
             head: view.head,
         })
+    }
+
+    /// Whether another run is of the same model, kept the same way, over the same tokens.
+    #[must_use]
+    pub fn is_same_input(&self, other: &Self) -> bool {
+        let (a, b) = (&self.capture.model, &other.capture.model);
+        let same_model = (&a.name, &a.sha256, &a.source, &a.dtype, &a.device)
+            == (&b.name, &b.sha256, &b.source, &b.dtype, &b.device);
+        same_model && self.capture.tokens.tokens == other.capture.tokens.tokens
+    }
+
+    /// The beginning of the prompt, for lists of runs: what a person wrote, where that is known.
+    #[must_use]
+    pub fn excerpt(&self, most: usize) -> String {
+        use crate::model::tokenizer::TokenOrigin;
+        let tokens = &self.capture.tokens.tokens;
+        let written: String =
+            tokens.iter().filter(|token| token.origin == TokenOrigin::Text).map(|t| t.text()).collect();
+        let words: Vec<&str> = written.split_whitespace().collect();
+        let text = words.join(" ");
+        match text.char_indices().nth(most) {
+            Some((end, _)) => format!("{}…", text[..end].trim_end()),
+            None => text,
+        }
+    }
+}
+
+fn profile_by_layer(
+    capture: &Capture,
+    kind: ProfileKind,
+    far_lift_by_layer: &[Vec<Option<f64>>],
+) -> Vec<Vec<Option<f64>>> {
+    match kind {
+        ProfileKind::FarLift => far_lift_by_layer.to_vec(),
+        _ => profile_of_layers(&MassTable::of(capture), kind),
     }
 }

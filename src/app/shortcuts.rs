@@ -13,6 +13,7 @@ pub(super) const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMA
 
 /// Turns keys and dropped files into commands.
 pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
+    super::tokens::keys::read(ctx, state, commands);
     let writing = ctx.text_edit_focused();
     // Arrows belong to a slider that the keyboard has reached.
     let in_slider = state.view.tab == Tab::Eviction && ctx.memory(|memory| memory.focused().is_some());

@@ -7,13 +7,15 @@ use super::eviction::EvictionState;
 use super::hub::HubPicker;
 use super::memory::MemoryWatch;
 use super::panels::attention::{AttentionState, Shown};
-use super::partners::{Partners, PartnersWorker};
+use super::partners::{self, Partners, PartnersWorker};
 use super::prompt::PromptDraft;
 use super::run::Run;
 use super::running::RunningJob;
 use super::settings::Settings;
+use super::shelf::{self, PlacesWorker, Shelf};
 use super::toasts::Toast;
-use super::view::ViewOptions;
+use super::tokens::TokensState;
+use super::view::{StripColour, ViewOptions};
 use crate::engine::MemoryPlan;
 use crate::model::source::ModelRef;
 use crate::model::tokenizer::TokenSequence;
@@ -40,8 +42,12 @@ pub struct AppState {
     pub upcoming: Option<Arc<TokenSequence>>,
     /// Choices about what is shown.
     pub view: ViewOptions,
-    /// Partners of the selected token, once they are computed.
-    pub partners: Option<Partners>,
+    /// The strip's tools.
+    pub tokens: TokensState,
+    /// The open runs behind the shown one.
+    pub shelf: Shelf,
+    /// Partners of the selected and of the locked tokens, once they are computed.
+    pub partners: Vec<Partners>,
     /// The attention view.
     pub attention: AttentionState,
     /// The eviction view.
@@ -65,7 +71,8 @@ pub struct AppState {
     pub(super) offline: bool,
     pub(super) engine: Box<dyn EngineHandle>,
     pub(super) dialogs: Box<dyn FileDialogs>,
-    pub(super) partners_worker: PartnersWorker,
+    pub(super) partners_worker: Option<PartnersWorker>,
+    pub(super) places_worker: Option<PlacesWorker>,
     memory: Option<MemoryWatch>,
 }
 
@@ -76,13 +83,18 @@ pub struct Services {
     /// File dialogs.
     pub dialogs: Box<dyn FileDialogs>,
     /// Wakes the window when a worker has a result.
-    pub wake: Box<dyn Fn() + Send>,
+    pub wake: Box<dyn Fn() + Send + Sync>,
 }
 
 impl AppState {
     /// A window without a model.
     #[must_use]
     pub fn new(services: Services, settings: Settings, offline: bool) -> Self {
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::from(services.wake);
+        let waking = || {
+            let wake = Arc::clone(&wake);
+            move || wake()
+        };
         Self {
             model: None,
             notices: Vec::new(),
@@ -93,7 +105,9 @@ impl AppState {
             plan: None,
             upcoming: None,
             view: ViewOptions::default(),
-            partners: None,
+            tokens: TokensState::default(),
+            shelf: Shelf::default(),
+            partners: Vec::new(),
             attention: AttentionState::default(),
             eviction: EvictionState::default(),
             load: LoadOptions::default(),
@@ -108,7 +122,8 @@ impl AppState {
             offline,
             engine: services.engine,
             dialogs: services.dialogs,
-            partners_worker: PartnersWorker::start(services.wake),
+            partners_worker: partners::start_worker(waking()),
+            places_worker: shelf::start_places_worker(waking()),
             memory: None,
         }
     }
@@ -123,8 +138,11 @@ impl AppState {
         while let Some((kind, picked)) = self.dialogs.poll() {
             commands.push(Command::Picked(kind, picked));
         }
-        while let Some(partners) = self.partners_worker.poll() {
+        while let Some(partners) = self.partners_worker.as_ref().and_then(PartnersWorker::poll) {
             commands.push(Command::Partners(partners));
+        }
+        while let Some(places) = self.places_worker.as_ref().and_then(PlacesWorker::poll) {
+            commands.push(Command::Places(places));
         }
         if let Some(bytes) = self.memory.as_ref().and_then(MemoryWatch::latest) {
             commands.push(Command::MemoryNow(bytes));
@@ -163,11 +181,26 @@ impl AppState {
         self.clipboard.take()
     }
 
-    /// The partners of the selected token in the direction that the strip shows, if they are there.
+    /// The partners that the strip is coloured by, if they are there.
     #[must_use]
     pub fn shown_partners(&self) -> Option<&Partners> {
-        let run = self.run.as_ref()?;
-        let wanted = run.partners_key(&self.view)?;
-        self.partners.as_ref().filter(|partners| partners.key == wanted)
+        self.selection_partners().filter(|_| self.view.strip != StripColour::Mass)
+    }
+
+    /// The partners of the selected tokens, if they are there.
+    #[must_use]
+    pub fn selection_partners(&self) -> Option<&Partners> {
+        self.partners_of(&self.view.selection().all())
+    }
+
+    /// The partners of the locked tokens, if some are locked and they are there.
+    #[must_use]
+    pub fn locked_partners(&self) -> Option<&Partners> {
+        self.partners_of(&self.tokens.locked)
+    }
+
+    fn partners_of(&self, tokens: &[usize]) -> Option<&Partners> {
+        let wanted = self.run.as_ref()?.partners_key(&self.view, tokens)?;
+        self.partners.iter().find(|partners| partners.key == wanted)
     }
 }

@@ -1,6 +1,7 @@
 //! What the window shows of a run: the choices that are not part of the run itself.
 
-use crate::analysis::{AnalysisOptions, DEFAULT_THRESHOLD, ProfileKind, Selection};
+use super::tokens::TokenSelection;
+use crate::analysis::{AnalysisOptions, DEFAULT_THRESHOLD, PEAK_KEYS, ProfileKind, Selection};
 use crate::model::ModelSpec;
 
 /// One head of one layer.
@@ -36,6 +37,20 @@ pub enum StripColour {
     Outgoing,
 }
 
+/// What the Sinks view shows beside its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SinksPage {
+    /// Maps over layers, heads and positions.
+    #[default]
+    Maps,
+    /// The two components of each head's mass.
+    Peak,
+    /// Norms of the selected token by layer.
+    Norms,
+    /// Which sinks stay in the other open runs.
+    Runs,
+}
+
 /// Layers that the profile averages over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LayerChoice {
@@ -63,8 +78,14 @@ pub struct ViewOptions {
     pub threshold: f64,
     /// What the chips' colours mean.
     pub strip: StripColour,
-    /// The selected token.
+    /// The token selected last.
     pub selected: Option<usize>,
+    /// Tokens selected beside it, ascending.
+    pub also_selected: Vec<usize>,
+    /// What the Sinks view shows beside its table.
+    pub sinks_page: SinksPage,
+    /// First positions that count as the peak.
+    pub peak_keys: usize,
     /// The head shown large.
     pub focus: HeadId,
     /// Whether the user chose that head; else each run shows its most telling one.
@@ -81,6 +102,9 @@ impl Default for ViewOptions {
             threshold: DEFAULT_THRESHOLD,
             strip: StripColour::default(),
             selected: None,
+            also_selected: Vec::new(),
+            sinks_page: SinksPage::default(),
+            peak_keys: PEAK_KEYS,
             focus: HeadId::default(),
             focus_is_chosen: false,
         }
@@ -98,12 +122,19 @@ impl ViewOptions {
         }
     }
 
+    /// The selected tokens.
+    #[must_use]
+    pub fn selection(&self) -> TokenSelection {
+        TokenSelection { lead: self.selected, others: self.also_selected.clone() }
+    }
+
     /// Brings choices made for another model into the bounds of this one.
     pub fn fit_to(&mut self, spec: &ModelSpec, tokens: usize) {
         self.focus.layer = self.focus.layer.min(spec.layers.saturating_sub(1));
         self.focus.head = self.focus.head.min(spec.heads.saturating_sub(1));
         self.head = self.head.filter(|&head| head < spec.heads);
         self.selected = self.selected.filter(|&token| token < tokens);
+        self.also_selected.clear();
         let fits = match self.layers {
             LayerChoice::All => true,
             LayerChoice::Global => has_local_layers(spec),

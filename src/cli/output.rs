@@ -1,6 +1,6 @@
 //! What `analyze` writes: the JSON, and a table for the terminal.
 
-use crate::analysis::{Analysis, ProfileKind, Sink, TokenClass};
+use crate::analysis::{Analysis, ProfileKind, Sink, TokenClass, VirtualKey};
 use crate::capture::{Capture, Checks, format_bytes, peak_rss_bytes};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -16,6 +16,7 @@ pub(super) struct Report<'a> {
     z: &'a [Option<f64>],
     sinks: &'a [Sink],
     sink_rate_03: &'a [f64],
+    virtual_key: Option<VirtualReport<'a>>,
     nll: &'a [f32],
     perplexity: Option<f64>,
     checks: Checks,
@@ -70,6 +71,14 @@ struct DetectorReport {
     line: f64,
     floored: usize,
     tested: bool,
+}
+
+/// The model's virtual key: at no position, never evicted, not in z.
+#[derive(Debug, Serialize)]
+struct VirtualReport<'a> {
+    class: TokenClass,
+    #[serde(flatten)]
+    mass: &'a VirtualKey,
 }
 
 #[derive(Debug, Serialize)]
@@ -136,6 +145,10 @@ impl<'a> Report<'a> {
             z: &detection.z,
             sinks: &analysis.sinks,
             sink_rate_03: &analysis.sink_rate,
+            virtual_key: analysis
+                .virtual_key
+                .as_ref()
+                .map(|mass| VirtualReport { class: TokenClass::Virtual, mass }),
             nll: &capture.nll_nats,
             perplexity: capture.perplexity(),
             checks: capture.checks,
@@ -160,6 +173,13 @@ pub(super) fn print_summary(capture: &Capture, analysis: &Analysis) {
             index == 0 || matches!(analysis.classes[index], TokenClass::Bos | TokenClass::Structural)
         };
         print_tokens(capture, analysis, &(0..n).filter(special).collect::<Vec<_>>());
+    }
+    if let Some(virtual_key) = &analysis.virtual_key {
+        println!(
+            "Virtual key (learned sink logit): {:.1} % of all attention, sink rate {:.1} %; never evicted, not in z",
+            100.0 * virtual_key.share,
+            100.0 * virtual_key.sink_rate
+        );
     }
     println!();
     print_checks(&capture.checks);
@@ -188,7 +208,7 @@ fn print_tokens(capture: &Capture, analysis: &Analysis, indices: &[usize]) {
         table.add_row([
             index.to_string(),
             capture.tokens.tokens[index].label(),
-            class_name(analysis.classes[index]).to_owned(),
+            analysis.classes[index].name().to_owned(),
             number(analysis.profile(analysis.options.profile)[index]),
             number(analysis.detection.z[index]),
             number(analysis.alpha[index]),
@@ -222,16 +242,5 @@ fn profile_name(kind: ProfileKind) -> String {
     match kind {
         ProfileKind::FarLift | ProfileKind::Lift => format!("{} ({})", kind.name(), kind.unit()),
         ProfileKind::Share | ProfileKind::Alpha => kind.name().to_owned(),
-    }
-}
-
-fn class_name(class: TokenClass) -> &'static str {
-    match class {
-        TokenClass::Bos => "bos",
-        TokenClass::Positional => "positional",
-        TokenClass::Structural => "structural",
-        TokenClass::Delimiter => "delimiter",
-        TokenClass::Content => "content",
-        TokenClass::Virtual => "virtual",
     }
 }

@@ -26,6 +26,22 @@ pub struct Chip {
     pub badge: Option<(&'static str, Color32, Color32)>,
     /// Accessible value, for example "far-lift 22.9 × uniform".
     pub value: String,
+    /// Its frame.
+    pub frame: ChipFrame,
+    /// Whether it is underlined, as what a search found is.
+    pub underlined: bool,
+}
+
+/// How a chip is framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChipFrame {
+    /// Not at all.
+    #[default]
+    None,
+    /// Selected: a full line.
+    Selected,
+    /// Kept to be compared with: a dashed line.
+    Kept,
 }
 
 /// A strip of chips.
@@ -40,12 +56,21 @@ pub struct TokenStrip<'a> {
     pub badged: &'a [usize],
     /// Look of one token, asked for the visible ones only.
     pub chip: &'a dyn Fn(usize) -> Chip,
-    /// The selected token.
+    /// The token selected last: the strip scrolls to it.
     pub selected: Option<usize>,
-    /// Colour of the selection's frame.
+    /// Colour of frames.
     pub accent: Color32,
+    /// Colour of underlines.
+    pub found: Color32,
     /// What the tooltip of a token says.
     pub tooltip: &'a dyn Fn(&mut Ui, usize),
+}
+
+/// How wide the labels are: measured once a text.
+#[derive(Debug, Clone, PartialEq)]
+struct Widths {
+    key: u64,
+    labels: Vec<f32>,
 }
 
 /// Where every chip lies, for one width.
@@ -98,7 +123,7 @@ impl TokenStrip<'_> {
         // Chips take no keyboard focus: the arrow keys move the selection instead.
         let response = ui.interact(rect, id.with(token), Sense::CLICK);
         let (chip, label) = ((self.chip)(token), (self.label)(token));
-        let selected = self.selected == Some(token);
+        let selected = chip.frame == ChipFrame::Selected;
         response.widget_info(|| {
             let name = format!("Token {token} {label}");
             let mut info = egui::WidgetInfo::selected(egui::Role::Button, true, selected, name);
@@ -113,8 +138,16 @@ impl TokenStrip<'_> {
             let center = pos2(rect.right() - PADDING - BADGE / 2.0 + 2.0, rect.center().y);
             paint_badge(painter, Rect::from_center_size(center, Vec2::splat(BADGE)), letter, fill, text);
         }
+        if chip.underlined {
+            let line = Rect::from_min_max(rect.left_bottom() - vec2(0.0, 2.5), rect.right_bottom());
+            painter.rect_filled(line, radius, self.found);
+        }
         if selected {
             painter.rect_stroke(rect, radius, Stroke::new(2.0, self.accent), egui::StrokeKind::Middle);
+        } else if chip.frame == ChipFrame::Kept {
+            let r = rect.shrink(0.5);
+            let corners = [r.left_top(), r.right_top(), r.right_bottom(), r.left_bottom(), r.left_top()];
+            painter.extend(egui::Shape::dashed_line(&corners, Stroke::new(1.5, self.accent), 3.0, 2.0));
         } else if response.hovered() {
             painter.rect_stroke(rect, radius, Stroke::new(1.0, self.accent), egui::StrokeKind::Inside);
         }
@@ -123,19 +156,33 @@ impl TokenStrip<'_> {
         clicked
     }
 
+    fn label_widths(&self, ui: &Ui, id: egui::Id) -> Arc<Widths> {
+        let kept: Option<Arc<Widths>> = ui.data(|data| data.get_temp(id));
+        if let Some(widths) = kept.filter(|widths| widths.key == self.key && widths.labels.len() == self.len)
+        {
+            return widths;
+        }
+        let labels: Vec<String> = (0..self.len).map(|token| cut(&(self.label)(token))).collect();
+        let labels =
+            ui.fonts_mut(|fonts| labels.iter().map(|label| width_of(fonts, label)).collect::<Vec<_>>());
+        let widths = Arc::new(Widths { key: self.key, labels });
+        ui.data_mut(|data| data.insert_temp(id, Arc::clone(&widths)));
+        widths
+    }
+
     fn layout(&self, ui: &Ui, id: egui::Id, width: f32) -> Arc<Layout> {
         let kept: Option<Arc<Layout>> = ui.data(|data| data.get_temp(id));
         #[expect(clippy::float_cmp, reason = "any change of width is a change")]
-        let fits = |l: &Arc<Layout>| l.key == self.key && l.badged == self.badged && l.width == width;
+        let fits = |l: &Arc<Layout>| {
+            l.key == self.key && l.badged == self.badged && l.width == width && l.chips.len() == self.len
+        };
         if let Some(layout) = kept.filter(fits) {
             return layout;
         }
-        let text_width = |token: usize| {
-            ui.painter().layout_no_wrap(cut(&(self.label)(token)), font(), Color32::WHITE).size().x
-        };
-        let widths = (0..self.len).map(|token| {
+        let labels = self.label_widths(ui, id.with("widths"));
+        let widths = labels.labels.iter().enumerate().map(|(token, label)| {
             let badge = if self.badged.binary_search(&token).is_ok() { BADGE + 2.0 } else { 0.0 };
-            text_width(token).max(4.0) + 2.0 * PADDING + badge
+            label.max(4.0) + 2.0 * PADDING + badge
         });
         let (chips, height) = flow(widths, width);
         let layout = Arc::new(Layout { key: self.key, badged: self.badged.to_vec(), width, chips, height });
@@ -146,6 +193,15 @@ impl TokenStrip<'_> {
 
 fn font() -> FontId {
     FontId::monospace(12.0)
+}
+
+/// The width of a label from the widths of its glyphs: no text is laid out for a chip out of sight.
+fn width_of(fonts: &mut egui::epaint::FontsView<'_>, label: &str) -> f32 {
+    let font = font();
+    if label.is_ascii() {
+        return fonts.glyph_width(&font, '0') * label.len() as f32;
+    }
+    label.chars().map(|glyph| fonts.glyph_width(&font, glyph)).sum()
 }
 
 fn cut(label: &str) -> String {
@@ -175,6 +231,59 @@ fn flow(widths: impl Iterator<Item = f32>, width: f32) -> (Vec<Rect>, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use egui_kittest::Harness;
+    use egui_kittest::kittest::Queryable as _;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[test]
+    fn of_32k_tokens_only_those_in_sight_are_laid_out() {
+        const LEN: usize = 32_768;
+        let (labels, chips) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (labelled, shown) = (Rc::clone(&labels), Rc::clone(&chips));
+        let selected = Rc::new(Cell::new(None));
+        let now_selected = Rc::clone(&selected);
+        let mut harness = Harness::builder().with_size([800.0, 120.0]).build_ui(move |ui| {
+            let strip = TokenStrip {
+                key: 1,
+                len: LEN,
+                label: &|token| {
+                    labelled.set(labelled.get() + 1);
+                    format!("·t{token}")
+                },
+                badged: &[],
+                chip: &|_| {
+                    shown.set(shown.get() + 1);
+                    Chip {
+                        fill: Color32::BLACK,
+                        text: Color32::WHITE,
+                        badge: None,
+                        value: String::new(),
+                        frame: ChipFrame::None,
+                        underlined: false,
+                    }
+                },
+                selected: now_selected.get(),
+                accent: Color32::WHITE,
+                found: Color32::WHITE,
+                tooltip: &|_, _| {},
+            };
+            strip.show(ui);
+        });
+        harness.run_steps(2);
+        for jump in [None, Some(20_000), Some(LEN - 1)] {
+            selected.set(jump);
+            harness.run_steps(30);
+            labels.set(0);
+            chips.set(0);
+            harness.step();
+            // 120 points hold five or six rows of at most some 26 chips.
+            assert!((20..200).contains(&chips.get()), "{jump:?}: {} chips", chips.get());
+            assert!(labels.get() <= chips.get(), "{jump:?}: {} labels", labels.get());
+            let label = format!("Token {0} ·t{0}", jump.unwrap_or(0));
+            harness.get_by_label(&label);
+        }
+    }
 
     #[test]
     fn chips_flow_into_rows_without_overlap() {

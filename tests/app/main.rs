@@ -8,6 +8,8 @@ mod hub;
 #[expect(dead_code, reason = "the tests of the source use more of it")]
 mod hub_server;
 mod real_engine;
+mod sinks;
 mod snapshots;
 mod stage;
 mod support;
+mod tokens;

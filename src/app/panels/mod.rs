@@ -4,6 +4,8 @@ pub mod attention;
 mod eviction;
 mod hub;
 mod inspector;
+mod inspector_facts;
+mod inspector_heads;
 mod model_card;
 mod overview;
 mod path_field;
@@ -12,11 +14,17 @@ mod profile_axis;
 mod profile_overlay;
 mod profile_plot;
 mod prompt;
+mod runs;
+mod selection_plot;
 mod sinks;
 mod sinks_maps;
+mod sinks_norms;
+mod sinks_peak;
+mod sinks_runs;
 mod start;
 mod status;
 mod strip;
+mod strip_tools;
 mod top_bar;
 
 use super::command::Command;
@@ -115,9 +123,14 @@ fn centre(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
             (Tab::Sinks, "Sinks", "Sink table, and maps over layers, heads and positions"),
             (Tab::Eviction, "Eviction", "Perplexity of this text under a smaller KV cache"),
         ];
-        if let Some(tab) = segmented(ui, state.view.tab, &tabs) {
-            commands.push(Command::ShowTab(tab));
-        }
+        ui.horizontal(|ui| {
+            if let Some(tab) = segmented(ui, state.view.tab, &tabs) {
+                commands.push(Command::ShowTab(tab));
+            }
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                runs::menu(ui, state, commands)
+            });
+        });
     });
     CentralPanel::default().frame(margin(10, 2)).show(ui, |ui| match state.view.tab {
         Tab::Attention => attention::ui(ui, state, commands),

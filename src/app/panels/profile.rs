@@ -1,6 +1,6 @@
 //! The mass profile: its choices above, the plot below.
 
-use super::profile_plot;
+use super::{profile_plot, selection_plot};
 use crate::analysis::ProfileKind;
 use crate::app::command::Command;
 use crate::app::format;
@@ -8,6 +8,7 @@ use crate::app::handle::THRESHOLDS;
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
+use crate::app::tokens::{LowerPlot, TokensCommand};
 use crate::app::view::{LayerChoice, has_local_layers};
 use crate::widgets::controls::{self, segmented};
 use egui::{DragValue, Layout, RichText, Ui};
@@ -16,15 +17,40 @@ use egui::{DragValue, Layout, RichText, Ui};
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let Some(run) = &state.run else { return };
     ui.horizontal(|ui| {
-        let tip = "Attention that each key receives, over key positions";
-        ui.label(RichText::new("Mass profile").strong()).on_hover_text(tip);
-        normalisation(ui, state, commands);
+        which(ui, state, commands);
+        let of_selection = state.tokens.plot == LowerPlot::Selection;
+        if !of_selection {
+            normalisation(ui, state, commands);
+        }
         ui.separator();
         layers(ui, state, run, commands);
         head(ui, state, run, commands);
-        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| threshold(ui, state, run, commands));
+        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| {
+            if of_selection {
+                selection_plot::legend(ui, state, run);
+            } else {
+                threshold(ui, state, run, commands);
+            }
+        });
     });
-    profile_plot::ui(ui, state, run, commands);
+    match state.tokens.plot {
+        LowerPlot::Mass => profile_plot::ui(ui, state, run, commands),
+        LowerPlot::Selection => selection_plot::ui(ui, state, run, commands),
+    }
+}
+
+fn which(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let plots = [
+        (LowerPlot::Mass, "Mass profile", "Attention that each key receives, over key positions"),
+        (
+            LowerPlot::Selection,
+            "Selection",
+            "The column of the selected tokens (who attends to them), or with the strip on Outgoing their row",
+        ),
+    ];
+    if let Some(plot) = segmented(ui, state.tokens.plot, &plots) {
+        commands.push(Command::Tokens(TokensCommand::ShowPlot(plot)));
+    }
 }
 
 fn normalisation(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
@@ -108,6 +134,15 @@ fn layers(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>)
         });
     controls::name(&combo.response, "Layers");
     combo.response.on_hover_text("Layers that the profile averages over");
+    if has_local_layers(spec) {
+        let is_global = state.view.layers == LayerChoice::Global;
+        let tip = "Only layers that see the whole text: the better choice for detection in mixed models; \
+                   again: all layers";
+        if ui.add(egui::Button::selectable(is_global, "Global only")).on_hover_text(tip).clicked() {
+            let layers = if is_global { LayerChoice::All } else { LayerChoice::Global };
+            commands.push(Command::SetLayers(layers));
+        }
+    }
 }
 
 fn range(ui: &mut Ui, state: &AppState, last: usize, commands: &mut Vec<Command>) {

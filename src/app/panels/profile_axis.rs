@@ -30,6 +30,14 @@ impl LogRange {
     }
 }
 
+impl LogRange {
+    /// Grown so that one more positive value is inside.
+    pub(super) fn with(self, value: f64) -> Self {
+        let log = if value > 0.0 { value.log10() } else { self.low };
+        Self { low: self.low, high: self.high.max(log + 0.14 * (log - self.low).max(0.0) + 0.05) }
+    }
+}
+
 /// The first key of the n/a region at the end, if there is one.
 pub(super) fn first_of_tail(values: &[Option<f64>]) -> Option<usize> {
     let tail = values.iter().rev().take_while(|value| value.is_none()).count();
@@ -50,6 +58,24 @@ pub(super) fn decades((low, high): (f64, f64)) -> Vec<GridMark> {
         marks.extend(digits.map(|value| GridMark { value, step_size: 0.04 }));
     }
     marks
+}
+
+/// Grid marks at 1, 2 and 5 times powers of ten, all with labels: for ranges of few decades.
+pub(super) fn thirds((low, high): (f64, f64)) -> Vec<GridMark> {
+    let decades = low.floor() as i32..=high.ceil() as i32;
+    let mark = |decade: i32, digit: f64| GridMark {
+        value: f64::from(decade) + digit.log10(),
+        step_size: if digit == 1.0 { 1.0 } else { 0.3 },
+    };
+    let marks = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| mark(decade, digit)));
+    marks.filter(|mark| mark.value >= low && mark.value <= high).collect()
+}
+
+/// The label of a mark of [`thirds`].
+pub(super) fn third_tick(log10: f64) -> String {
+    let value = 10_f64.powf(log10);
+    let digits = if log10 < -0.01 { (-log10 - 1e-6).ceil() as usize } else { 0 };
+    if (-4.0..5.0).contains(&log10) { format!("{value:.digits$}") } else { tick(log10) }
 }
 
 /// Grid marks at round positions, about ten of them.
@@ -110,6 +136,12 @@ mod tests {
         for (wanted, step) in [(0.3, 1.0), (1.1, 2.0), (14.3, 20.0), (50.0, 50.0), (99.0, 100.0)] {
             assert!((round_step(wanted) - step).abs() < 1e-9, "{wanted}: {}", round_step(wanted));
         }
+    }
+
+    #[test]
+    fn few_decades_are_labelled_at_1_2_and_5() {
+        let said: Vec<String> = thirds((-1.5, 1.1)).iter().map(|mark| third_tick(mark.value)).collect();
+        assert_eq!(said, ["0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10"]);
     }
 
     #[test]

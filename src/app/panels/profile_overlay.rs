@@ -1,6 +1,7 @@
 //! What is drawn over the plot of the mass profile: labels, the line that is dragged, the readout.
 
 use super::profile_axis::first_of_tail;
+use super::profile_plot::VIRTUAL_POSITION;
 use crate::analysis::{Detection, ProfileKind};
 use crate::app::command::Command;
 use crate::app::format;
@@ -77,6 +78,34 @@ impl Overlay<'_> {
                 taken.push(rect);
             }
         }
+    }
+
+    /// Says what the virtual key takes, above its column.
+    pub(super) fn virtual_label(&self, ui: &Ui) {
+        let Some(virtual_key) = &self.run.analysis.virtual_key else { return };
+        let Some(value) = self.run.analysis.virtual_value(self.kind).filter(|value| *value > 0.0) else {
+            return;
+        };
+        let top = self.transform.position_from_point(&PlotPoint::new(VIRTUAL_POSITION, value.log10()));
+        let frame = *self.transform.frame();
+        let text = format!("V virtual\n{} of all", format::percent(virtual_key.share));
+        let galley = ui.painter().layout_no_wrap(text, FontId::monospace(10.5), self.palette.sink);
+        let at = pos2(top.x + 8.0, (top.y - 4.0).max(frame.top() + 2.0));
+        let rect = Rect::from_min_size(at, galley.size());
+        ui.painter_at(frame).rect_filled(rect.expand(1.0), 2.0, self.palette.base.gamma_multiply(0.75));
+        ui.painter_at(frame).galley(rect.min, galley, self.palette.sink);
+        let column = Rect::from_center_size(pos2(top.x, frame.center().y), vec2(12.0, frame.height()));
+        let response = ui.interact(column, ui.scope_id().with("virtual key"), Sense::hover());
+        response.widget_info(|| {
+            let mut info = egui::WidgetInfo::labeled(egui::Role::Image, true, "Virtual key");
+            info.current_text_value =
+                Some(format!("{} of all attention", format::percent(virtual_key.share)));
+            info
+        });
+        response.on_hover_text(
+            "The model's virtual key (a learned sink logit): never evicted, not in z.\n\
+             In lift and far-lift it counts as a key that every query sees",
+        );
     }
 
     /// The line's handle; whether it has the pointer.

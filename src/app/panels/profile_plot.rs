@@ -13,14 +13,21 @@ use egui_plot::{Bar, BarChart, HLine, LineStyle, MarkerShape, Plot, PlotPoints, 
 /// Bars that are drawn at most; beyond, neighbours share one, which shows their largest.
 const MOST_BARS: usize = 1200;
 
+/// Where the virtual key's column stands.
+pub(super) const VIRTUAL_POSITION: f64 = -2.0;
+
 /// Draws the plot into the space that is left.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     let kind = run.analysis.options.profile;
     let values = run.analysis.profile(kind);
     let range = LogRange::of(values, &run.analysis.detection);
+    let range = run.analysis.virtual_value(kind).map_or(range, |value| range.with(value));
     let (plain, flagged) = bars(run, values, range.low, palette);
     let n = values.len() as f64;
+    let virtual_value = run.analysis.virtual_value(kind).filter(|value| *value > 0.0);
+    // The virtual key has a column of its own, left of the first position.
+    let first = if virtual_value.is_some() { 2.0 * VIRTUAL_POSITION - 1.0 } else { -1.0 };
     let plot = Plot::new(("mass profile", run.capture.id))
         .show_background(false)
         .show_grid(Vec2b::new(false, true))
@@ -30,7 +37,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         .allow_scroll(false)
         .allow_boxed_zoom(false)
         .allow_axis_zoom_drag(false)
-        .default_x_bounds(-1.0, n)
+        .default_x_bounds(first, n)
         .default_y_bounds(range.low, range.high)
         .set_margin_fraction(vec2(0.0, 0.0))
         .x_grid_spacer(|input| positions(input.bounds))
@@ -68,6 +75,12 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         plot.points(
             tops.shape(MarkerShape::Down).radius(3.5).filled(true).color(palette.sink).allow_hover(false),
         );
+        if let Some(value) = virtual_value {
+            let height = (value.log10() - range.low).max(0.0);
+            let bar = Bar::new(VIRTUAL_POSITION, height).base_offset(range.low).width(1.0);
+            let bar = bar.fill(palette.sink.gamma_multiply(0.25)).stroke(Stroke::new(1.5, palette.sink));
+            plot.bar_chart(BarChart::new("virtual key", vec![bar]).allow_hover(false));
+        }
         if run.analysis.detection.tested {
             let line = HLine::new("threshold", run.analysis.detection.line.log10());
             plot.hline(
@@ -78,6 +91,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     let over = Overlay { run, values, kind, palette, transform: response.transform };
     over.tail_label(ui);
     over.sink_labels(ui);
+    over.virtual_label(ui);
     let dragged = over.threshold_line(ui, commands);
     if let Some(token) = response.response.hover_pos().and_then(|pos| over.token_at(pos)).filter(|_| !dragged)
     {

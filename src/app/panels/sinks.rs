@@ -1,11 +1,14 @@
 //! The Sinks view: the table of sinks and structural tokens, beside maps of where they hold.
 
-use super::sinks_maps;
+use super::{sinks_maps, sinks_norms, sinks_peak, sinks_runs};
+use crate::analysis::TokenClass;
 use crate::app::command::Command;
 use crate::app::format;
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
+use crate::app::view::SinksPage;
+use crate::widgets::controls::segmented;
 use egui::{Align, Layout, Panel, RichText, Sense, Ui};
 use egui_extras::{Column, TableBuilder, TableRow};
 
@@ -20,12 +23,37 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         .resizable(true)
         .default_size(330.0)
         .min_size(220.0)
-        .show(ui, |ui| sinks_maps::ui(ui, run, commands));
+        .show(ui, |ui| page(ui, state, run, commands));
     let frame = frame.inner_margin(egui::Margin { right: 8, ..egui::Margin::ZERO });
     egui::CentralPanel::default().frame(frame).show(ui, |ui| {
         caption(ui, run);
         table(ui, state, run, commands);
     });
+}
+
+/// What stands beside the table.
+fn page(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+    let pages = [
+        (SinksPage::Maps, "Maps", "α by layer and head, and the profile by layer and position"),
+        (SinksPage::Peak, "Peak and tail", "The two components of each head's mass"),
+        (SinksPage::Norms, "Norms", "Hidden, key and value norms of the selected token by layer"),
+        (SinksPage::Runs, "Stability", "Which sinks stay in the other open runs, and which move"),
+    ];
+    ui.take_available_width();
+    if let Some(page) = segmented(ui, state.view.sinks_page, &pages) {
+        commands.push(Command::ShowSinksPage(page));
+    }
+    ui.add_space(2.0);
+    match state.view.sinks_page {
+        SinksPage::Maps => sinks_maps::ui(ui, run, commands),
+        SinksPage::Peak => sinks_peak::ui(ui, state, run, commands),
+        SinksPage::Norms => {
+            if let Some(facts) = &run.focus {
+                sinks_norms::ui(ui, run, facts);
+            }
+        }
+        SinksPage::Runs => sinks_runs::ui(ui, state, run, commands),
+    }
 }
 
 fn caption(ui: &mut Ui, run: &Run) {
@@ -49,7 +77,7 @@ fn caption(ui: &mut Ui, run: &Run) {
 }
 
 /// The rows: flagged tokens by z, then the evidence that is not flagged, by position.
-fn rows(run: &Run) -> Vec<usize> {
+fn token_rows(run: &Run) -> Vec<usize> {
     let mut sinks: Vec<(usize, f64)> = run.analysis.sinks.iter().map(|sink| (sink.index, sink.z)).collect();
     sinks.sort_by(|a, b| b.1.total_cmp(&a.1));
     let mut rows: Vec<usize> = sinks.into_iter().map(|(index, _)| index).collect();
@@ -58,7 +86,10 @@ fn rows(run: &Run) -> Vec<usize> {
 }
 
 fn table(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
-    let rows = rows(run);
+    let mut rows: Vec<Option<usize>> = token_rows(run).into_iter().map(Some).collect();
+    if run.analysis.virtual_key.is_some() {
+        rows.insert(0, None);
+    }
     let kind = run.analysis.options.profile;
     let unit = format!("{}, {}: the profile below", kind.name(), kind.unit());
     let heads = [
@@ -92,7 +123,10 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) 
         })
         .body(|body| {
             body.rows(ROW_HEIGHT, rows.len(), |mut row| {
-                let index = rows[row.index()];
+                let Some(index) = rows[row.index()] else {
+                    virtual_cells(&mut row, run);
+                    return;
+                };
                 row.set_selected(state.view.selected == Some(index));
                 cells(&mut row, run, index);
                 if row.response().clicked() {
@@ -116,7 +150,7 @@ fn cells(row: &mut TableRow<'_, '_>, run: &Run, index: usize) {
     let analysis = &run.analysis;
     let flagged = run.is_sink(index);
     let kind = analysis.options.profile;
-    let (class, letter) = format::class(analysis.classes[index]);
+    let class = analysis.classes[index];
     let birth = run.birth_layer(index).map_or_else(|| "–".to_owned(), |layer| layer.to_string());
     let share = analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent);
     number(row, &index.to_string(), flagged);
@@ -128,14 +162,36 @@ fn cells(row: &mut TableRow<'_, '_>, run: &Run, index: usize) {
         ui.label(RichText::new(format!("{mark}{label}")).monospace().color(color));
     });
     row.col(|ui| {
-        ui.label(RichText::new(class).size(12.0))
-            .on_hover_text(format!("{letter}: {}", format::class_meaning(analysis.classes[index])));
+        ui.label(RichText::new(class.name()).size(12.0)).on_hover_text(format!(
+            "{}: {}",
+            class.letter(),
+            class.meaning()
+        ));
     });
     number(row, &format::profile_value(kind, analysis.profile(kind)[index]), flagged);
     number(row, &format::z(analysis.detection.z[index]), flagged);
     number(row, &share, flagged);
     number(row, &format::percent(analysis.sink_rate[index]), flagged);
     number(row, &birth, flagged);
+}
+
+/// The virtual key: at no position, so without profile, z and birth.
+fn virtual_cells(row: &mut TableRow<'_, '_>, run: &Run) {
+    let Some(virtual_key) = &run.analysis.virtual_key else { return };
+    let class = TokenClass::Virtual;
+    number(row, "–", true);
+    row.col(|ui| {
+        let color = Palette::of(ui).sink;
+        ui.label(RichText::new("V sink logit").monospace().color(color)).on_hover_text(class.meaning());
+    });
+    row.col(|ui| {
+        ui.label(RichText::new(class.name()).size(12.0)).on_hover_text(class.meaning());
+    });
+    number(row, "–", true);
+    number(row, "–", true);
+    number(row, &format::percent(virtual_key.share), true);
+    number(row, &format::percent(virtual_key.sink_rate), true);
+    number(row, "–", true);
 }
 
 fn number(row: &mut TableRow<'_, '_>, text: &str, strong: bool) {

@@ -1,5 +1,6 @@
-//! Two maps: α of one token over layers and heads, and far-lift over layers and positions.
+//! Two maps: α and sinking heads of one token over layers and heads, and the profile over layers and positions.
 
+use crate::analysis::{ProfileKind, SINK_RATE_EPSILON};
 use crate::app::command::Command;
 use crate::app::format;
 use crate::app::run::{Run, TokenFacts};
@@ -7,14 +8,12 @@ use crate::app::theme::Palette;
 use crate::app::view::HeadId;
 use crate::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
 use crate::widgets::cell_map::CellMap;
-use egui::{Align2, Color32, FontId, Rect, RichText, Ui, pos2, vec2};
+use egui::{Align2, Color32, FontId, Rect, RichText, Stroke, Ui, pos2, vec2};
 
 /// Room for layer numbers.
 const GUTTER: f32 = 20.0;
 /// Room for the column axis below.
 const AXIS: f32 = 16.0;
-/// Far-lift at the cold and the hot end.
-const FAR_LIFT_ENDS: (f64, f64) = (0.1, 100.0);
 
 /// Draws both maps side by side.
 pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
@@ -26,14 +25,14 @@ pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
             ui.add_space(6.0);
         }
         let wide = ui.available_width();
-        ui.vertical(|ui| far_lift_map(ui, run, vec2(wide, height), commands));
+        ui.vertical(|ui| profile_map(ui, run, vec2(wide, height), commands));
     });
 }
 
 fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     let label = run.capture.tokens.tokens[facts.index].label();
-    title(ui, size.x, &format!("α of {} {label}", facts.index), "layer × head · 0 to 1");
+    title(ui, size.x, &format!("α of {} {label}", facts.index), &sink_rate_in_words(facts));
     let table = ColorTable::new(
         ColorScale::of(ScaleKind::Sqrt),
         ColorMap::Magma,
@@ -50,6 +49,7 @@ fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, comma
         marked: None,
     };
     let output = with_layer_numbers(ui, facts.alpha.len(), |ui| map.show(ui, vec2(size.x - GUTTER, size.y)));
+    sinking(ui, facts, output.rect);
     axis(ui, output.rect, &[(0.0, "head 0".to_owned()), (1.0, heads.saturating_sub(1).to_string())]);
     if let Some((layer, head)) = output.hovered {
         if output.response.clicked() {
@@ -58,49 +58,122 @@ fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, comma
         let alpha = facts.alpha[layer].get(head).copied().unwrap_or(0.0);
         output
             .response
-            .on_hover_text(format!("Layer {layer}, head {head}: α {alpha:.3}\nClick to focus this head"));
+            .on_hover_text(format!(
+                "Layer {layer}, head {head}: α {alpha:.3}{}\nSinking heads of the layer: {} of {heads}\nClick to focus this head",
+                if alpha > SINK_RATE_EPSILON { ", a sink (> 0.3)" } else { "" },
+                facts.alpha[layer].iter().filter(|&&alpha| alpha > SINK_RATE_EPSILON).count(),
+            ));
     }
 }
 
-fn far_lift_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Command>) {
+/// The sink rate over all heads.
+fn sink_rate_in_words(facts: &TokenFacts) -> String {
+    let all = facts.alpha.iter().flatten();
+    let sinking = all.clone().filter(|&&alpha| alpha > SINK_RATE_EPSILON).count();
+    format!("• α > 0.3: {sinking} of {}", all.count())
+}
+
+/// A dot in each head in which the token is a sink.
+fn sinking(ui: &Ui, facts: &TokenFacts, rect: Rect) {
+    let heads = facts.alpha.first().map_or(0, Vec::len);
+    let cell = vec2(rect.width() / heads.max(1) as f32, rect.height() / facts.alpha.len().max(1) as f32);
+    let radius = (cell.x.min(cell.y) * 0.2).clamp(0.7, 2.2);
+    for (layer, alphas) in facts.alpha.iter().enumerate() {
+        for (head, &alpha) in alphas.iter().enumerate().filter(|(_, alpha)| **alpha > SINK_RATE_EPSILON) {
+            let center = rect.min + vec2(cell.x * (head as f32 + 0.5), cell.y * (layer as f32 + 0.5));
+            // The map is dark below and light above the middle.
+            let color = if alpha > 0.5 { Color32::BLACK } else { Color32::WHITE };
+            ui.painter().circle_filled(center, radius, color);
+        }
+    }
+}
+
+fn profile_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
-    title(ui, size.x, "far-lift", "layer × key position · 0.1 to 100 ×, log");
+    let kind = run.analysis.options.profile;
+    let scale = ProfileScale::of(kind, run.capture.len());
+    title(ui, size.x, &format!("{} by layer", kind.name()), &scale.caption());
     let table = ColorTable::new(
         ColorScale::of(ScaleKind::Linear),
         ColorMap::Magma,
         SpecialColors::for_dark(palette.dark),
     );
-    let layers = &run.far_lift_by_layer;
+    let layers = &run.profile_by_layer;
     let n = run.capture.len();
+    let name = format!("{} by layer and position", kind.name());
     let map = CellMap {
-        name: "Far-lift by layer and position",
+        name: &name,
         rows: layers.len(),
         columns: n,
         value: &|layer, key| layers[layer][key],
-        color: &|value| rgb(&table, log_position(value)),
+        color: &|value| rgb(&table, scale.position(value)),
         missing: palette.raised,
         marked: run.focus.as_ref().map(|facts| (facts.index, palette.accent)),
     };
     let output = with_layer_numbers(ui, layers.len(), |ui| map.show(ui, vec2(size.x - GUTTER, size.y)));
     axis(ui, output.rect, &[(0.0, "key 0".to_owned()), (1.0, n.saturating_sub(1).to_string())]);
+    births(ui, run, output.rect);
     if let Some((layer, key)) = output.hovered {
         if output.response.clicked() {
             commands.push(Command::SelectToken(key));
         }
         let label = run.capture.tokens.tokens[key].label();
-        let value = layers[layer][key]
-            .map_or_else(|| "n/a".to_owned(), |v| format!("{} × uniform", format::significant(v)));
-        output
-            .response
-            .on_hover_text(format!("Layer {layer}, key {key} {label}: {value}\nClick to select this token"));
+        let value = format::profile_value(kind, layers[layer][key]);
+        let born = match run.birth_layer(key).filter(|_| run.is_sink(key)) {
+            Some(birth) => format!("\nSink, born in layer {birth}"),
+            None => String::new(),
+        };
+        output.response.on_hover_text(format!(
+            "Layer {layer}, key {key} {label}: {value} {}{born}\nClick to select this token",
+            kind.unit()
+        ));
     }
 }
 
-/// Where a far-lift lies between the ends, on a logarithmic scale; never exactly 0, which has its
-/// own colour.
-fn log_position(value: f64) -> f64 {
-    let (low, high) = FAR_LIFT_ENDS;
-    ((value.max(low) / low).ln() / (high / low).ln()).clamp(1e-6, 1.0)
+/// A ring in the layer in which each sink is born.
+fn births(ui: &Ui, run: &Run, rect: Rect) {
+    let (layers, n) = (run.profile_by_layer.len().max(1) as f32, run.capture.len().max(1) as f32);
+    let painter = ui.painter_at(rect.expand(4.0));
+    for sink in &run.analysis.sinks {
+        let Some(layer) = run.birth_layer(sink.index) else { continue };
+        let x = rect.left() + rect.width() * (sink.index as f32 + 0.5) / n;
+        let y = rect.top() + rect.height() * (layer as f32 + 0.5) / layers;
+        // A dark ring around a light one shows on every colour.
+        painter.circle_stroke(pos2(x, y), 4.0, Stroke::new(2.5, Color32::BLACK));
+        painter.circle_stroke(pos2(x, y), 4.0, Stroke::new(1.2, Color32::WHITE));
+    }
+}
+
+/// The ends of a profile's colours, on a logarithmic scale.
+struct ProfileScale {
+    kind: ProfileKind,
+    low: f64,
+    high: f64,
+}
+
+impl ProfileScale {
+    fn of(kind: ProfileKind, n: usize) -> Self {
+        let (low, high) = match kind {
+            ProfileKind::FarLift | ProfileKind::Lift => (0.1, 100.0),
+            ProfileKind::Share => (0.1 / n.max(1) as f64, 1.0),
+            ProfileKind::Alpha => (1e-4, 1.0),
+        };
+        Self { kind, low, high }
+    }
+
+    fn caption(&self) -> String {
+        let range = match self.kind {
+            ProfileKind::FarLift | ProfileKind::Lift => "0.1–100 ×",
+            ProfileKind::Share => "to 100%",
+            ProfileKind::Alpha => "1e−4–1",
+        };
+        format!("over positions · log {range} · ○ birth")
+    }
+
+    /// Where a value lies between the ends; never exactly 0, which has its own colour.
+    fn position(&self, value: f64) -> f64 {
+        ((value.max(self.low) / self.low).ln() / (self.high / self.low).ln()).clamp(1e-6, 1.0)
+    }
 }
 
 fn rgb(table: &ColorTable, value: f64) -> Color32 {
@@ -118,7 +191,8 @@ fn title(ui: &mut Ui, width: f32, what: &str, over: &str) {
     });
 }
 
-fn with_layer_numbers<T>(ui: &mut Ui, layers: usize, add: impl FnOnce(&mut Ui) -> T) -> T
+/// Draws a map with the numbers of its layers to the left.
+pub(super) fn with_layer_numbers<T>(ui: &mut Ui, layers: usize, add: impl FnOnce(&mut Ui) -> T) -> T
 where
     T: HasRect,
 {
@@ -142,7 +216,8 @@ where
 }
 
 /// Something drawn, with the place of its cells.
-trait HasRect {
+pub(super) trait HasRect {
+    /// Where its cells lie.
     fn rect(&self) -> Rect;
 }
 

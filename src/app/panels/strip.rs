@@ -1,15 +1,17 @@
 //! The token strip: every token a chip, coloured by mass or by attention to the selected token.
 
+use super::strip_tools;
 use crate::app::command::Command;
 use crate::app::format;
 use crate::app::partners::Partners;
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
+use crate::app::tokens::TokensCommand;
 use crate::app::view::StripColour;
 use crate::model::tokenizer::TokenSequence;
 use crate::widgets::controls::segmented;
-use crate::widgets::token_strip::{Chip, TokenStrip};
+use crate::widgets::token_strip::{Chip, ChipFrame, TokenStrip};
 use egui::{Color32, Layout, RichText, Sense, Ui, vec2};
 
 /// Draws the strip.
@@ -29,7 +31,8 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let tokens = &run.capture.tokens.tokens;
     let label =
         |token: usize| tokens.get(token).map(crate::model::tokenizer::Token::label).unwrap_or_default();
-    let chip = |token: usize| chip(run, &scale, token, palette);
+    let selection = state.view.selection().all();
+    let chip = |token: usize| chip(state, run, &scale, &selection, token, palette);
     let strip = TokenStrip {
         key: run.capture.id,
         len: tokens.len(),
@@ -38,10 +41,16 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         chip: &chip,
         selected: state.view.selected,
         accent: palette.accent,
+        found: palette.good,
         tooltip: &|ui, token| tooltip(ui, run, &scale, token),
     };
     if let Some(token) = strip.show(ui) {
-        commands.push(Command::SelectToken(token));
+        let held = ui.input(|input| input.modifiers);
+        commands.push(match (held.command, held.shift) {
+            (true, _) => Command::Tokens(TokensCommand::Toggle(token)),
+            (_, true) => Command::Tokens(TokensCommand::ExtendTo(token)),
+            _ => Command::SelectToken(token),
+        });
     }
 }
 
@@ -60,9 +69,12 @@ fn uncoloured(ui: &mut Ui, tokens: &TokenSequence, palette: Palette) {
             text: palette.text_on(fill),
             badge: None,
             value: "not computed yet".to_owned(),
+            frame: ChipFrame::None,
+            underlined: false,
         },
         selected: None,
         accent: palette.accent,
+        found: palette.good,
         tooltip: &|ui, token| {
             ui.label(RichText::new(format!("{token}  {}", tokens.tokens[token].label())).monospace());
         },
@@ -85,19 +97,26 @@ fn header(ui: &mut Ui, state: &AppState, run: &Run, scale: &Scale<'_>, commands:
             (
                 StripColour::Incoming,
                 "Incoming",
-                "With a token selected: how much each later token attends to it",
+                "With tokens selected: how much each later token attends to them; Ctrl or Shift and click selects several",
             ),
             (
                 StripColour::Outgoing,
                 "Outgoing",
-                "With a token selected: how much it attends to each earlier token",
+                "With tokens selected: how much they attend to each earlier token",
             ),
         ];
         if let Some(colour) = segmented(ui, state.view.strip, &choices) {
             commands.push(Command::SetStripColour(colour));
         }
-        ui.label(RichText::new(scale.says(state.view.selected)).color(palette.weak));
-        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| legend(ui, scale, palette));
+        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| {
+            legend(ui, scale, palette);
+            ui.separator();
+            strip_tools::ui(ui, state, commands);
+            ui.separator();
+            ui.with_layout(Layout::left_to_right(egui::Align::Center), |ui| {
+                ui.add(egui::Label::new(RichText::new(scale.says()).color(palette.weak)).truncate());
+            });
+        });
     });
     ui.add_space(1.0);
 }
@@ -118,22 +137,36 @@ fn legend(ui: &mut Ui, scale: &Scale<'_>, palette: Palette) {
     ui.label(RichText::new(low).monospace().size(11.0).color(palette.weak));
 }
 
-fn chip(run: &Run, scale: &Scale<'_>, token: usize, palette: Palette) -> Chip {
+fn chip(
+    state: &AppState,
+    run: &Run,
+    scale: &Scale<'_>,
+    selection: &[usize],
+    token: usize,
+    palette: Palette,
+) -> Chip {
+    let is_in = |tokens: &[usize]| tokens.binary_search(&token).is_ok();
+    let frame = match () {
+        () if is_in(selection) => ChipFrame::Selected,
+        () if is_in(&state.tokens.locked) => ChipFrame::Kept,
+        () => ChipFrame::None,
+    };
     let fill = scale.position(token).map_or(Color32::TRANSPARENT, |t| palette.heat(t));
     let text = if fill == Color32::TRANSPARENT { palette.weak } else { palette.text_on(fill) };
     let badge = run.is_sink(token).then(|| {
-        let (_, letter) = format::class(run.analysis.classes[token]);
+        let letter = run.analysis.classes[token].letter();
         if palette.dark {
             (letter, palette.base, palette.sink)
         } else {
             (letter, palette.text, palette.panel)
         }
     });
-    Chip { fill, text, badge, value: scale.value(token) }
+    let underlined = state.tokens.search.has(token);
+    Chip { fill, text, badge, value: scale.value(token), frame, underlined }
 }
 
 fn tooltip(ui: &mut Ui, run: &Run, scale: &Scale<'_>, token: usize) {
-    let (class, _) = format::class(run.analysis.classes[token]);
+    let class = run.analysis.classes[token].name();
     let kind = run.analysis.options.profile;
     let profile = format::profile_value(kind, run.analysis.profile(kind)[token]);
     let facts = &run.capture.tokens.tokens[token];
@@ -196,10 +229,11 @@ impl<'a> Scale<'a> {
             return format!("{} {}", kind.name(), format::profile_value(kind, self.raw(token)));
         };
         let weight = self.raw(token).map_or_else(|| "n/a".to_owned(), format::significant);
-        if partners.key.outgoing {
-            format!("{} attends to it: {weight}", partners.key.token)
-        } else {
-            format!("attends to {}: {weight}", partners.key.token)
+        let selected = selected_in_words(&partners.key.tokens);
+        match (partners.key.outgoing, partners.key.tokens.len()) {
+            (true, 1) => format!("{selected} attends to it: {weight}"),
+            (true, _) => format!("{selected} attend to it: {weight}"),
+            (false, _) => format!("attends to {selected}: {weight}"),
         }
     }
 
@@ -215,16 +249,25 @@ impl<'a> Scale<'a> {
         (format::significant(self.low), format::significant(self.high))
     }
 
-    fn says(&self, selected: Option<usize>) -> String {
-        match (self.partners, selected) {
-            (Some(partners), _) if partners.key.outgoing => {
-                format!("mean weight that token {} gives", partners.key.token)
-            }
-            (Some(partners), _) => format!("mean weight on token {}", partners.key.token),
-            (None, _) => {
-                let kind = self.run.analysis.options.profile;
-                format!("{}, {}", kind.name(), kind.unit())
-            }
+    fn says(&self) -> String {
+        let Some(partners) = self.partners else {
+            let kind = self.run.analysis.options.profile;
+            return format!("{}, {}", kind.name(), kind.unit());
+        };
+        let selected = selected_in_words(&partners.key.tokens);
+        match (partners.key.outgoing, partners.key.tokens.len()) {
+            (true, 1) => format!("mean weight that token {selected} gives"),
+            (true, _) => format!("mean weight that {selected} give together"),
+            (false, 1) => format!("mean weight on token {selected}"),
+            (false, _) => format!("mean weight on {selected} together"),
         }
+    }
+}
+
+/// "22", or "3 tokens".
+fn selected_in_words(tokens: &[usize]) -> String {
+    match tokens {
+        [one] => one.to_string(),
+        several => format!("{} tokens", several.len()),
     }
 }

@@ -1,0 +1,166 @@
+//! The open runs: the one that is shown, and those before it, to be shown again and compared with.
+
+use super::run::Run;
+use super::state::AppState;
+use crate::capture::{AlignBy, Alignment};
+use crate::engine::latest::LatestWorker;
+use crate::model::tokenizer::TokenSequence;
+use crate::progress::CancelToken;
+use std::sync::Arc;
+
+/// A wish about the open runs. Runs are named by their captures' ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunsCommand {
+    /// Show this one.
+    Show(u64),
+    /// Close this one; the shown one is never closed.
+    Close(u64),
+    /// Close all but the shown one.
+    CloseOthers,
+}
+
+/// Runs that stay open beside the shown one, the latest first.
+#[derive(Default)]
+pub struct Shelf {
+    runs: Vec<Run>,
+    /// Where the shown run's tokens stand in each of the others.
+    places: Option<Places>,
+}
+
+/// Where the tokens of one run stand in others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Places {
+    /// The run, and the others, as ids of captures.
+    pub of: (u64, Vec<u64>),
+    /// For each of the others and each token its position there; `None` where it is not in that text.
+    pub there: Vec<Vec<Option<usize>>>,
+}
+
+impl Shelf {
+    /// Runs that stay open beside the shown one, at most.
+    pub const MOST_RUNS: usize = 8;
+    /// Bytes that they may hold together.
+    pub const MOST_BYTES: u64 = 1 << 30;
+
+    /// The runs, the latest first.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Bytes that they hold together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.capture.bytes()).sum()
+    }
+
+    /// Where the tokens of run `of` stand in run `other`, once that is known.
+    #[must_use]
+    pub fn place(&self, of: u64, other: u64) -> Option<&[Option<usize>]> {
+        let places = self.places.as_ref().filter(|places| places.of.0 == of)?;
+        let at = places.of.1.iter().position(|&id| id == other)?;
+        places.there.get(at).map(Vec::as_slice)
+    }
+
+    /// Puts a run in front. One of the same model over the same tokens takes the place of the older; the
+    /// oldest are closed until the rest fits. How many were closed for want of room.
+    pub fn put(&mut self, run: Run, most_bytes: u64) -> usize {
+        self.runs.retain(|other| !other.is_same_input(&run));
+        self.runs.insert(0, run);
+        let before = self.runs.len();
+        while self.runs.len() > Self::MOST_RUNS || (!self.runs.is_empty() && self.bytes() > most_bytes) {
+            self.runs.pop();
+        }
+        before - self.runs.len()
+    }
+
+    fn take(&mut self, id: u64) -> Option<Run> {
+        let at = self.runs.iter().position(|run| run.capture.id == id)?;
+        Some(self.runs.remove(at))
+    }
+}
+
+/// Texts to align: the shown one, and the others, with their captures' ids.
+type Texts = ((u64, Arc<TokenSequence>), Vec<(u64, Arc<TokenSequence>)>);
+
+/// Aligns texts on a thread: a diff of two long texts that have little in common takes a while.
+pub(super) type PlacesWorker = LatestWorker<Texts, Places>;
+
+/// Starts the worker; `wake` is called when a result is ready.
+pub(super) fn start_places_worker(wake: impl Fn() + Send + 'static) -> Option<PlacesWorker> {
+    LatestWorker::spawn("places", places_of, wake)
+        .inspect_err(|error| tracing::error!(%error, "no thread for comparing runs"))
+        .ok()
+}
+
+fn places_of(((shown, tokens), others): &Texts, cancel: &CancelToken) -> Option<Places> {
+    let mut there = Vec::new();
+    for (_, other) in others {
+        cancel.check().ok()?;
+        let mut places = vec![None; tokens.len()];
+        for (a, b) in Alignment::of(tokens, other, AlignBy::Tokens).pairs {
+            if let (Some(a), Some(b)) = (a, b) {
+                places[a] = Some(b);
+            }
+        }
+        there.push(places);
+    }
+    Some(Places { of: (*shown, others.iter().map(|(id, _)| *id).collect()), there })
+}
+
+impl AppState {
+    pub(super) fn runs_command(&mut self, command: RunsCommand) {
+        match command {
+            RunsCommand::Show(id) => {
+                if let Some(run) = self.shelf.take(id) {
+                    self.show_run(run);
+                }
+            }
+            RunsCommand::Close(id) => {
+                self.shelf.take(id);
+                self.align_runs();
+            }
+            RunsCommand::CloseOthers => self.shelf.runs.clear(),
+        }
+    }
+
+    /// Shows a run; the one that was shown stays open behind it.
+    pub(super) fn show_run(&mut self, mut run: Run) {
+        self.view.fit_to(&run.capture.model.spec, run.capture.len());
+        self.partners.clear();
+        self.tokens.history = super::tokens::History::default();
+        self.unlock();
+        run.reanalyse(&self.view);
+        self.tokens.search.look(&run.capture.tokens, &run.analysis.classes);
+        let left = self.run.replace(run);
+        if let (Some(left), Some(shown)) = (left, &self.run) {
+            // What is left comes again when it is asked for again.
+            let replaced = left.is_same_input(shown);
+            let closed = if replaced { 0 } else { self.shelf.put(left, Shelf::MOST_BYTES) };
+            if closed > 0 {
+                let bytes = super::format::bytes(Shelf::MOST_BYTES);
+                self.say(format!(
+                    "Earlier runs were closed: at most {} and {bytes} stay open",
+                    Shelf::MOST_RUNS
+                ));
+            }
+        }
+        self.align_runs();
+        self.ask_for_partners();
+        self.refresh_eviction();
+    }
+
+    /// Has the worker find where the shown run's tokens stand in the others.
+    fn align_runs(&mut self) {
+        let Some(shown) = &self.run else { return };
+        let text = |run: &Run| (run.capture.id, Arc::clone(&run.capture.tokens));
+        let others: Vec<_> = self.shelf.runs.iter().map(text).collect();
+        if let Some(worker) = self.places_worker.as_mut().filter(|_| !others.is_empty()) {
+            worker.ask((text(shown), others));
+        }
+    }
+
+    pub(super) fn placed(&mut self, places: Places) {
+        self.shelf.places = Some(places);
+    }
+}
