@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(hits("the"), [1..2, 6..7]);
         assert_eq!(hits("SKY IS"), [2..4]);
         assert_eq!(hits("한"), [4..6], "a character that two tokens share");
-        assert_eq!(hits("s."), [], "plain text is no pattern");
+        assert!(hits("s.").is_empty(), "plain text is no pattern");
         assert_eq!(hits("/s./"), [2..3, 3..5], "a pattern is");
         assert_eq!(hits("/The/"), [1..2], "a pattern minds the case");
     }
@@ -152,9 +152,9 @@ mod tests {
     fn ids_classes_and_positions_are_found() {
         assert_eq!(hits("id:5"), [1..2, 6..7]);
         assert_eq!(hits("class:bos"), [0..1]);
-        assert_eq!(hits("class:virtual"), []);
+        assert!(hits("class:virtual").is_empty());
         assert_eq!(hits("#3"), [3..4]);
-        assert_eq!(hits("#7"), [], "behind the end");
+        assert!(hits("#7").is_empty(), "behind the end");
         assert!(TokenQuery::parse("").expect("nothing").is_none());
         assert!(TokenQuery::parse("//").expect("nothing between").is_none());
     }

@@ -141,7 +141,7 @@ impl Layer {
 
     /// The residual stream behind the layer, for some rows and their attention context.
     pub(super) fn finish(&self, spec: &ModelSpec, hidden: &Tensor, context: &Tensor) -> Result<Tensor> {
-        let attention = maybe(&self.attention_output_norm, self.output.forward(context)?)?;
+        let attention = maybe(self.attention_output_norm.as_ref(), &self.output.forward(context)?)?;
         let attention = scaled(attention, spec.residual_scale)?;
         if let BlockKind::Parallel | BlockKind::ParallelSharedNorm = spec.block {
             let norm = self.mlp_norm.as_ref().or(self.attention_norm.as_ref());
@@ -149,25 +149,25 @@ impl Layer {
             return Ok(((hidden + attention)? + self.mlp.forward(&input)?)?);
         }
         if spec.block == BlockKind::NormedResidual {
-            let hidden = (maybe(&self.attention_norm, hidden.clone())? + attention)?;
-            let hidden = maybe(&self.mlp_norm, hidden)?;
+            let hidden = (maybe(self.attention_norm.as_ref(), hidden)? + attention)?;
+            let hidden = maybe(self.mlp_norm.as_ref(), &hidden)?;
             let mlp = self.mlp.forward(&hidden)?;
             return Ok((hidden + mlp)?);
         }
         let hidden = (hidden + attention)?;
         if spec.block == BlockKind::ResidualNorm {
-            let hidden = maybe(&self.attention_norm, hidden)?;
+            let hidden = maybe(self.attention_norm.as_ref(), &hidden)?;
             let mlp = self.mlp.forward(&hidden)?;
-            return maybe(&self.mlp_norm, (hidden + mlp)?);
+            return maybe(self.mlp_norm.as_ref(), &(hidden + mlp)?);
         }
-        let mlp = self.mlp.forward(&maybe(&self.mlp_norm, hidden.clone())?)?;
-        let mlp = scaled(maybe(&self.mlp_output_norm, mlp)?, spec.residual_scale)?;
+        let mlp = self.mlp.forward(&maybe(self.mlp_norm.as_ref(), &hidden)?)?;
+        let mlp = scaled(maybe(self.mlp_output_norm.as_ref(), &mlp)?, spec.residual_scale)?;
         Ok((hidden + mlp)?)
     }
 }
 
-fn maybe(norm: &Option<Norm>, x: Tensor) -> Result<Tensor> {
-    norm.as_ref().map_or(Ok(x.clone()), |norm| norm.forward(&x))
+fn maybe(norm: Option<&Norm>, x: &Tensor) -> Result<Tensor> {
+    norm.map_or_else(|| Ok(x.clone()), |norm| norm.forward(x))
 }
 
 fn scaled(x: Tensor, factor: f64) -> Result<Tensor> {

@@ -74,9 +74,10 @@ impl Decoder {
         let layers = layers.collect::<Result<Vec<_>>>()?;
         let norm =
             |name: &str, present: bool| present.then(|| Norm::load(&spec.norm, name, &loader)).transpose();
-        let lm_head = match spec.tied_embeddings {
-            true => Linear::dense(embedding.clone(), loader.optional("lm_head.bias")?),
-            false => loader.linear(&["lm_head"])?,
+        let lm_head = if spec.tied_embeddings {
+            Linear::dense(embedding.clone(), loader.optional("lm_head.bias")?)
+        } else {
+            loader.linear(&["lm_head"])?
         };
         let projections = (spec.embedding_width != spec.hidden).then(|| {
             Ok::<_, ModelError>((loader.linear(&["project_in"])?, loader.linear(&["project_out"])?))

@@ -66,35 +66,25 @@ pub fn plan_precision(
     options.extend(stored_bytes.map(|bytes| (Precision::Stored, bytes)));
     let room = (available_bytes as f64 * WEIGHTS_SHARE) as u64;
     let of = |precision| options.iter().find(|(other, _)| *other == precision).copied();
-    let chosen = match wanted {
-        Some(wanted) => {
-            let (precision, bytes) = of(wanted).ok_or(PrecisionError::NothingStored)?;
-            if bytes > available_bytes {
-                return Err(PrecisionError::TooLarge {
-                    precision,
-                    needed: bytes,
-                    available: available_bytes,
-                });
-            }
-            (precision, bytes, "asked for".to_owned())
+    if let Some(wanted) = wanted {
+        let (precision, bytes) = of(wanted).ok_or(PrecisionError::NothingStored)?;
+        if bytes > available_bytes {
+            return Err(PrecisionError::TooLarge { precision, needed: bytes, available: available_bytes });
         }
-        None => {
-            let order = [Some(Precision::F32), Some(half), of(Precision::Stored).map(|_| Precision::Stored)];
-            let mut fitting = order.into_iter().flatten().filter_map(of).filter(|(_, bytes)| *bytes <= room);
-            let Some((precision, bytes)) = fitting.next() else {
-                let (precision, needed) =
-                    options.iter().copied().min_by_key(|(_, bytes)| *bytes).expect("f32 is there");
-                return Err(PrecisionError::TooLarge { precision, needed, available: available_bytes });
-            };
-            let available = format_bytes(available_bytes);
-            let reason = match precision {
-                Precision::F32 => format!("fits into {available} of free memory"),
-                _ => format!("f32 would need {}, {available} are free", format_bytes(dense[0].1)),
-            };
-            (precision, bytes, reason)
-        }
+        return Ok(PrecisionPlan { precision, bytes, reason: "asked for".to_owned(), options });
+    }
+    let order = [Some(Precision::F32), Some(half), of(Precision::Stored).map(|_| Precision::Stored)];
+    let mut fitting = order.into_iter().flatten().filter_map(of).filter(|(_, bytes)| *bytes <= room);
+    let Some((precision, bytes)) = fitting.next() else {
+        let (precision, needed) =
+            options.iter().copied().min_by_key(|(_, bytes)| *bytes).expect("f32 is there");
+        return Err(PrecisionError::TooLarge { precision, needed, available: available_bytes });
     };
-    let (precision, bytes, reason) = chosen;
+    let available = format_bytes(available_bytes);
+    let reason = match precision {
+        Precision::F32 => format!("fits into {available} of free memory"),
+        _ => format!("f32 would need {}, {available} are free", format_bytes(dense[0].1)),
+    };
     Ok(PrecisionPlan { precision, bytes, reason, options })
 }
 
