@@ -236,9 +236,9 @@ mod slow {
                         }
                         if let Some(window) = spec.windows[layer] {
                             // A local layer's next query sees itself and `window − 1` keys, and nothing is evicted.
-                            caches.iter_mut().for_each(|cache| {
-                                drop(cache.drain(..cache.len().saturating_sub(window - 1)))
-                            });
+                            for cache in caches.iter_mut() {
+                                cache.drain(..cache.len().saturating_sub(window - 1));
+                            }
                             return Ok(Tensor::from_vec(context, (1, spec.heads * dim), &Device::Cpu)
                                 .expect("a tensor"));
                         }
