@@ -6,6 +6,7 @@ mod axes;
 mod drawing;
 mod file;
 mod fonts;
+mod npy;
 mod numbers;
 mod png;
 mod svg;
@@ -14,6 +15,7 @@ mod views;
 
 pub use drawing::{Anchor, Area, Drawing, Face, Item, Label, Raster};
 pub use file::{ImageFormat, write_atomically, write_image};
+pub use npy::{NpyType, npy_header, write_npy};
 pub use numbers::{write_json, write_tensors};
 pub use png::{MAX_SIDE_PX, encode as encode_png};
 pub use svg::document as svg_document;
