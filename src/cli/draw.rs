@@ -70,8 +70,12 @@ fn sample_chat() -> Vec<ChatMessage> {
 pub fn run_headless_default(model: &str, context: Context, cancel: &CancelToken) -> Result<()> {
     let reporter = TerminalReporter::default();
     let prompt = PromptInput::Chat(sample_chat());
-    let detector =
-        DetectorArgs { profile: ProfileArg::FarLift, layers: "all".to_owned(), threshold: DEFAULT_THRESHOLD };
+    let detector = DetectorArgs {
+        profile: ProfileArg::FarLift,
+        layers: "all".to_owned(),
+        heads: "all".to_owned(),
+        threshold: DEFAULT_THRESHOLD,
+    };
     let options = PrefillOptions::default();
     let finished =
         run_prompt_input(model, context, &prompt, BosArg::Auto, &detector, options, &reporter, cancel)?;

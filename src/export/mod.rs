@@ -55,7 +55,9 @@ pub enum ExportError {
         path: std::path::PathBuf,
     },
     /// A format that holds one pattern was asked to hold several.
-    #[error("A .csv or .json holds the pattern of one head, not of {heads}: choose .safetensors or .npy: {path}")]
+    #[error(
+        "A .csv or .json holds the pattern of one head, not of {heads}: choose .safetensors or .npy: {path}"
+    )]
     OneHeadOnly {
         /// Heads that were asked for.
         heads: usize,

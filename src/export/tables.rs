@@ -81,7 +81,17 @@ fn names(names: &[&str]) -> Vec<String> {
 /// The file can't be written.
 pub fn tokens_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result<(), ExportError> {
     let header = names(&[
-        "index", "id", "token", "class", "share", "alpha", "lift", "far_lift", "z", "sink", "sink_rate_03",
+        "index",
+        "id",
+        "token",
+        "class",
+        "share",
+        "alpha",
+        "lift",
+        "far_lift",
+        "z",
+        "sink",
+        "sink_rate_03",
         "nll_nats",
     ]);
     let row = |(index, token): (usize, &crate::model::tokenizer::Token)| {
@@ -112,7 +122,13 @@ pub fn tokens_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result
 /// The file can't be written.
 pub fn heads_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result<(), ExportError> {
     let header = names(&[
-        "layer", "head", "share_on_sinks", "entropy", "mean_distance_tokens", "previous_token", "induction",
+        "layer",
+        "head",
+        "share_on_sinks",
+        "entropy",
+        "mean_distance_tokens",
+        "previous_token",
+        "induction",
         "peak_share",
     ]);
     let heads = capture.model.spec.heads;
@@ -163,7 +179,8 @@ mod tests {
 
     #[test]
     fn text_is_quoted_where_it_must_be() {
-        for (text, written) in [("a b", "a b"), ("a,b", "\"a,b\""), ("\"", "\"\"\"\""), ("x\ny", "\"x\ny\"")] {
+        for (text, written) in [("a b", "a b"), ("a,b", "\"a,b\""), ("\"", "\"\"\"\""), ("x\ny", "\"x\ny\"")]
+        {
             assert_eq!(Field::Text(text.to_owned()).to_string(), written);
         }
         assert_eq!(Field::F32(0.1).to_string(), "0.1");

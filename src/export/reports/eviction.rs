@@ -75,4 +75,3 @@ fn report_of(run: &EvictionRun, full_nll_nats: &[f64]) -> CaseReport {
         nll: run.nll_nats.clone(),
     }
 }
-
