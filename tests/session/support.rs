@@ -18,6 +18,7 @@ pub(crate) fn full_capture() -> Capture {
         let noise = ((layer * 7 + head * 13 + query * 31 + key * 17) % 11) as f32 / 6.1;
         noise + if key == 0 { 4.0 } else { 0.0 }
     });
+    capture.id = u64::MAX;
     capture.layers[0].lse[7] = f32::NAN;
     capture.layers[1].score.softcap = Some(50.0);
     capture.layers[1].score.alibi_slopes = Some([0.1, 0.2, 1.0 / 3.0].into());
@@ -120,7 +121,7 @@ pub(crate) fn members(path: &Path) -> Vec<(String, Vec<u8>)> {
             let mut member = zip.by_index(index).expect("a member");
             let mut bytes = Vec::new();
             std::io::Read::read_to_end(&mut member, &mut bytes).expect("read");
-            (member.name().to_owned(), bytes)
+            (member.name().expect("a name").into_owned(), bytes)
         })
         .collect()
 }
