@@ -38,7 +38,7 @@ pub enum StripColour {
 }
 
 /// What the Sinks view shows beside its table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum SinksPage {
     /// Maps over layers, heads and positions.
     #[default]

@@ -2,6 +2,8 @@
 
 use super::Mark;
 use super::origin::Origin;
+use crate::analysis::MOST_PEAK_KEYS;
+use crate::app::THRESHOLDS;
 use crate::app::panels::attention::AttentionCommand;
 use crate::app::prompt::PromptKind;
 use crate::app::run::Run;
@@ -58,6 +60,9 @@ impl AppState {
         self.upcoming = None;
         let view: SavedView = serde_json::from_value(session.view).unwrap_or_default();
         self.view = view.options;
+        let threshold = self.view.threshold;
+        self.view.threshold = threshold.clamp(*THRESHOLDS.start(), *THRESHOLDS.end());
+        self.view.peak_keys = self.view.peak_keys.clamp(1, MOST_PEAK_KEYS);
         self.view.fit_to(&session.capture.model.spec, session.capture.len());
         self.attention.handle(AttentionCommand::SetScale(view.scale.unwrap_or_default()));
         self.attention.handle(AttentionCommand::SetMap(view.map.unwrap_or_default()));
