@@ -18,6 +18,9 @@ pub enum Error {
     /// Writing a result.
     #[error(transparent)]
     Export(#[from] crate::export::ExportError),
+    /// Saving or opening a session.
+    #[error(transparent)]
+    Session(#[from] crate::session::SessionError),
     /// An eviction experiment that makes no sense.
     #[error("Can't simulate this cache: {0}")]
     Eviction(#[from] crate::eviction::CaseError),

@@ -13,6 +13,7 @@ pub mod export;
 pub mod model;
 pub mod progress;
 mod raw;
+pub mod session;
 pub mod units;
 pub mod widgets;
 

@@ -1,6 +1,8 @@
 //! Everything that can change the state: sent by panels, shortcuts, the engine and the workers.
 
 use super::eviction::EvictionCommand;
+use super::files::FilesCommand;
+use super::files::export::FileFormat;
 use super::hub::HubCommand;
 use super::panels::attention::AttentionCommand;
 use super::partners::Partners;
@@ -26,7 +28,7 @@ pub enum Command {
     Pick(PickKind),
     /// The file dialog answered.
     Picked(PickKind, Picked),
-    /// A path was dropped on the window or typed: a model or a prompt, told apart by what it is.
+    /// A path was dropped on the window or typed: a model, a prompt or a session, told apart by what it is.
     OpenPath(PathBuf),
     /// Show or hide the field in which a path can be typed.
     ShowPathField(bool),
@@ -108,6 +110,8 @@ pub enum Command {
     ShowSinksPage(SinksPage),
     /// How many first positions count as the peak.
     SetPeakKeys(usize),
+    /// Sessions, exports, closing.
+    Files(FilesCommand),
     /// The eviction view's own choices.
     Eviction(EvictionCommand),
 }
@@ -121,6 +125,20 @@ pub enum PickKind {
     ModelFolder,
     /// A text, Markdown or chat JSON file.
     PromptFile,
+    /// A session to open.
+    Session,
+    /// Where a session is saved.
+    SaveSession,
+    /// Where a view is exported.
+    Export(FileFormat),
+}
+
+impl PickKind {
+    /// Whether the path is to be written to.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        matches!(self, Self::SaveSession | Self::Export(_))
+    }
 }
 
 /// How a file dialog ended.

@@ -1,6 +1,7 @@
 //! File dialogs, behind a trait so that tests can inject a path.
 
 use super::command::{PickKind, Picked};
+use crate::session::EXTENSION;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,11 @@ use std::time::{Duration, Instant};
 pub trait FileDialogs {
     /// Opens a dialog; its answer comes from [`FileDialogs::poll`].
     fn ask(&mut self, kind: PickKind);
+    /// Opens a dialog that suggests a name for a new file.
+    fn ask_where(&mut self, kind: PickKind, name: &str) {
+        let _ = name;
+        self.ask(kind);
+    }
     /// An answer that came in, if there is one.
     fn poll(&mut self) -> Option<(PickKind, Picked)>;
 }
@@ -30,10 +36,15 @@ impl NativeDialogs {
 
 impl FileDialogs for NativeDialogs {
     fn ask(&mut self, kind: PickKind) {
+        self.ask_where(kind, "");
+    }
+
+    fn ask_where(&mut self, kind: PickKind, name: &str) {
+        let name = name.to_owned();
         let (sender, ctx) = (self.sender.clone(), self.ctx.clone());
         let answer = move || {
             // The receiver is gone only when the window is: nobody is left to tell.
-            let _ = sender.send((kind, pick(kind)));
+            let _ = sender.send((kind, pick(kind, &name)));
             ctx.request_repaint();
         };
         // macOS wants its dialogs on the main thread; elsewhere they must not hold up the window.
@@ -49,7 +60,7 @@ impl FileDialogs for NativeDialogs {
     }
 }
 
-fn pick(kind: PickKind) -> Picked {
+fn pick(kind: PickKind, name: &str) -> Picked {
     // A person needs longer than this to close a dialog, a missing portal does not.
     const QUICKEST_PERSON: Duration = Duration::from_millis(250);
     if !a_dialog_can_open() {
@@ -67,6 +78,18 @@ fn pick(kind: PickKind) -> Picked {
             .add_filter("Text or chat", &["txt", "md", "json"])
             .add_filter("All files", &["*"])
             .pick_file(),
+        PickKind::Session => {
+            dialog.set_title("Open a session").add_filter("Sinkscope session", &[EXTENSION]).pick_file()
+        }
+        PickKind::SaveSession => dialog
+            .set_title("Save the session")
+            .add_filter("Sinkscope session", &[EXTENSION])
+            .set_file_name(name)
+            .save_file(),
+        PickKind::Export(format) => {
+            let extension = format.extension();
+            dialog.set_title("Export").add_filter(extension, &[extension]).set_file_name(name).save_file()
+        }
     };
     match path {
         Some(path) => Picked::Path(path),

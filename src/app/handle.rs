@@ -27,7 +27,10 @@ impl AppState {
             Command::Pick(kind) => self.dialogs.ask(kind),
             Command::Picked(kind, picked) => self.picked(kind, picked),
             Command::OpenPath(path) => self.open_path(path),
-            Command::ShowPathField(show) => self.path_field = show.then(String::new),
+            Command::ShowPathField(show) => {
+                self.path_field = show.then(String::new);
+                self.files.path_is_for = None;
+            }
             Command::SetPathField(path) => self.path_field = Some(path),
             Command::Hub(command) => self.hub_command(command),
             Command::SetPromptKind(kind) => self.prompt.kind = kind,
@@ -109,6 +112,7 @@ impl AppState {
             Command::SetPeakKeys(keys) => self.view.peak_keys = keys.clamp(1, MOST_PEAK_KEYS),
             Command::MemoryNow(bytes) => self.memory_now_bytes = Some(bytes),
             Command::Attention(command) => self.attention.handle(command),
+            Command::Files(command) => self.files_command(command),
             Command::Eviction(command) => self.eviction_command(command),
         }
     }
@@ -142,6 +146,7 @@ impl AppState {
             self.say_error("No model is loaded: open one first".to_owned());
             return;
         }
+        self.note_asked();
         let id = self.engine.submit(Job::Analyze { prompt: self.prompt.input(), bos: self.prompt.bos });
         self.job = Some(RunningJob::new(id, false));
     }
@@ -156,10 +161,20 @@ impl AppState {
     fn picked(&mut self, kind: PickKind, picked: Picked) {
         match (kind, picked) {
             (PickKind::PromptFile, Picked::Path(path)) => self.open_prompt(&path),
+            (PickKind::Session, Picked::Path(path)) => {
+                self.path_field = None;
+                self.open_session(path, false);
+            }
+            (kind, Picked::Path(path)) if kind.writes() => {
+                self.path_field = None;
+                self.files.path_is_for = None;
+                self.write_to(kind, path);
+            }
             (_, Picked::Path(path)) => self.open_model(ModelRef::Path(path)),
             (_, Picked::Cancelled) => {}
-            (_, Picked::Unavailable) => {
+            (kind, Picked::Unavailable) => {
                 self.path_field = Some(String::new());
+                self.files.path_is_for = Some(kind).filter(|kind| kind.writes());
                 self.say("No file dialog on this machine: type the path".to_owned());
             }
         }
@@ -167,7 +182,11 @@ impl AppState {
 
     fn open_path(&mut self, path: PathBuf) {
         self.path_field = None;
-        if is_prompt_path(&path) {
+        let is_session = path.extension().is_some_and(|extension| extension == crate::session::EXTENSION)
+            && path.is_file();
+        if is_session {
+            self.open_session(path, false);
+        } else if is_prompt_path(&path) {
             self.open_prompt(&path);
         } else {
             self.open_model(ModelRef::Path(path));
@@ -176,7 +195,10 @@ impl AppState {
 
     fn open_prompt(&mut self, path: &std::path::Path) {
         match self.prompt.load_file(path) {
-            Ok(()) => self.run_prompt(),
+            Ok(()) => {
+                self.files.from_file = Some(self.prompt.input());
+                self.run_prompt();
+            }
             Err(why) => self.say_error(why.to_string()),
         }
     }
@@ -194,12 +216,19 @@ impl AppState {
                 self.job = None;
                 self.hub_opened(id);
                 if let Some(opened) = self.opened.take() {
+                    self.note_model(&opened);
                     self.settings.remember(&opened);
                 }
-                self.view.layers =
-                    if has_local_layers(&model.spec) { LayerChoice::Global } else { LayerChoice::All };
+                if !self.files.keeps_run {
+                    let has_local = has_local_layers(&model.spec);
+                    self.view.layers = if has_local { LayerChoice::Global } else { LayerChoice::All };
+                }
                 self.model = Some(model);
-                self.run_prompt();
+                if self.files.keeps_run {
+                    self.say("Model ready: run the prompt to compute this session anew".to_owned());
+                } else {
+                    self.run_prompt();
+                }
             }
             Event::TokensReady(tokens, plan) => {
                 self.plan = Some(plan);
@@ -213,6 +242,7 @@ impl AppState {
                 if let Some(head) = run.telling_head().filter(|_| !self.view.focus_is_chosen) {
                     self.view.focus = head;
                 }
+                self.files.came_from_asked(run.capture.id);
                 self.show_run(run);
             }
             Event::CurvePoint { .. } | Event::RunDone { .. } => self.eviction_said(id, event),
@@ -287,7 +317,7 @@ impl AppState {
         self.toast(false, text);
     }
 
-    fn say_error(&mut self, text: String) {
+    pub(in crate::app) fn say_error(&mut self, text: String) {
         self.toast(true, text);
     }
 

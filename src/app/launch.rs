@@ -172,9 +172,17 @@ fn create(options: &RunOptions, creation: &eframe::CreationContext<'_>) -> App {
     if let Some(prompt) = &options.prompt {
         state.prompt = prompt.clone();
     }
+    if let Some(folder) = data_folder() {
+        state.autosave_in(&folder.join("autosave"));
+    }
     state.watch_memory(wake());
     state.handle(Command::OpenModel(options.model.clone()));
     App::new(ctx, state)
+}
+
+/// Where the window's own files go.
+fn data_folder() -> Option<std::path::PathBuf> {
+    eframe::storage_dir("sinkscope")
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

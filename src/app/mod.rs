@@ -7,6 +7,7 @@ mod command;
 pub mod dialogs;
 pub mod engine_handle;
 pub mod eviction;
+pub mod files;
 mod format;
 mod handle;
 pub mod hub;
@@ -62,6 +63,7 @@ impl App {
     /// The first half of a frame: what came in is handled, what the views derive is prepared.
     pub fn prepare(&mut self, ctx: &egui::Context) {
         let mut commands = self.state.incoming();
+        self.look_at_closing(ctx, &mut commands);
         shortcuts::read(ctx, &self.state, &mut commands);
         self.carry_out(ctx, commands);
         self.state.frame(ctx);
@@ -73,6 +75,16 @@ impl App {
         panels::window(ui, &self.state, &mut commands);
         toasts::ui(ui.ctx(), &self.state.toasts, &mut commands);
         self.carry_out(&ui.ctx().clone(), commands);
+    }
+
+    /// Keeps the window open while something would be lost, and asks.
+    fn look_at_closing(&self, ctx: &egui::Context, commands: &mut Vec<Command>) {
+        if self.state.files.may_close() {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+        } else if ctx.input(|input| input.viewport().close_requested()) && self.state.has_unsaved_changes() {
+            ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
+            commands.push(Command::Files(files::FilesCommand::CloseRequested));
+        }
     }
 
     /// Handles commands; what only the context can do follows.

@@ -1,7 +1,7 @@
 //! What the window remembers between runs.
 
 use crate::model::source::ModelRef;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Recents that are kept.
 const MAX_RECENTS: usize = 8;
@@ -12,6 +12,8 @@ const MAX_RECENTS: usize = 8;
 pub struct Settings {
     /// Models opened last, the latest first.
     pub recents: Vec<Recent>,
+    /// Sessions saved or opened last, the latest first.
+    pub recent_sessions: Vec<PathBuf>,
     /// Light, dark or as the system.
     pub theme: egui::ThemePreference,
 }
@@ -39,6 +41,16 @@ impl Settings {
         self.recents.retain(|other| *other != recent);
         self.recents.insert(0, recent);
         self.recents.truncate(MAX_RECENTS);
+    }
+}
+
+impl Settings {
+    /// Puts a session in front of the recent ones.
+    pub fn remember_session(&mut self, path: &Path) {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        self.recent_sessions.retain(|other| *other != path);
+        self.recent_sessions.insert(0, path);
+        self.recent_sessions.truncate(MAX_RECENTS);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::command::{Command, PickKind};
 use super::eviction::{EvictionCommand, next_budget};
+use super::files::FilesCommand;
 use super::state::AppState;
 use super::view::Tab;
 use egui::{Key, KeyboardShortcut, Modifiers};
@@ -10,6 +11,11 @@ use egui::{Key, KeyboardShortcut, Modifiers};
 pub(super) const RUN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Enter);
 /// Opens a model file.
 pub(super) const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
+
+/// Saves the session.
+pub(super) const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
+/// Exports a view.
+pub(super) const EXPORT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::E);
 
 /// Turns keys and dropped files into commands.
 pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
@@ -24,15 +30,21 @@ pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Com
         if input.consume_shortcut(&OPEN) {
             commands.push(Command::Pick(PickKind::ModelFile));
         }
+        if input.consume_shortcut(&SAVE) {
+            commands.push(Command::Files(FilesCommand::Save));
+        }
+        if input.consume_shortcut(&EXPORT) {
+            commands.push(Command::Files(FilesCommand::ShowExport(true)));
+        }
         // While the dialog is open, Esc is for it, unless it waits for its download.
-        let stops = !state.hub.is_open || state.hub.opening.is_some();
+        let stops = !state.files.has_dialog() && !state.hub.is_open || state.hub.opening.is_some();
         if state.job.is_some() && stops && input.consume_key(Modifiers::NONE, Key::Escape) {
             commands.push(Command::Cancel);
         }
         for file in &input.raw.dropped_files {
             commands.push(Command::OpenPath(file.path().to_owned()));
         }
-        if !writing && !state.hub.is_open {
+        if !writing && !state.hub.is_open && !state.files.has_dialog() {
             read_navigation(input, state, commands, in_slider);
             read_budget(input, state, commands);
         }

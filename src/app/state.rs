@@ -4,6 +4,7 @@ use super::command::Command;
 use super::dialogs::FileDialogs;
 use super::engine_handle::EngineHandle;
 use super::eviction::EvictionState;
+use super::files::{Files, FilesCommand};
 use super::hub::HubPicker;
 use super::memory::MemoryWatch;
 use super::panels::attention::{AttentionState, Shown};
@@ -50,6 +51,8 @@ pub struct AppState {
     pub partners: Vec<Partners>,
     /// The attention view.
     pub attention: AttentionState,
+    /// Sessions, exports, what is put aside.
+    pub files: Files,
     /// The eviction view.
     pub eviction: EvictionState,
     /// Where and how the weights of the next model are kept.
@@ -109,6 +112,7 @@ impl AppState {
             shelf: Shelf::default(),
             partners: Vec::new(),
             attention: AttentionState::default(),
+            files: Files::start(waking()),
             eviction: EvictionState::default(),
             load: LoadOptions::default(),
             settings,
@@ -144,6 +148,9 @@ impl AppState {
         while let Some(places) = self.places_worker.as_ref().and_then(PlacesWorker::poll) {
             commands.push(Command::Places(places));
         }
+        while let Some(done) = self.files.poll() {
+            commands.push(Command::Files(FilesCommand::Done(done)));
+        }
         if let Some(bytes) = self.memory.as_ref().and_then(MemoryWatch::latest) {
             commands.push(Command::MemoryNow(bytes));
         }
@@ -156,7 +163,9 @@ impl AppState {
     /// Lets the views prepare what they derive: tiles and textures. Once a frame, before drawing.
     pub fn frame(&mut self, ctx: &egui::Context) {
         let focus = (self.view.focus.layer, self.view.focus.head);
-        let shown = self.run.as_ref().map(|run| Shown {
+        self.autosave_if_due();
+        let with_patterns = self.run.as_ref().filter(|run| run.capture.has_patterns());
+        let shown = with_patterns.map(|run| Shown {
             capture: &run.capture,
             sinks: &run.analysis.detection.flagged,
             selected: self.view.selected,

@@ -5,7 +5,7 @@ use crate::analysis::{AnalysisOptions, DEFAULT_THRESHOLD, PEAK_KEYS, ProfileKind
 use crate::model::ModelSpec;
 
 /// One head of one layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct HeadId {
     /// Layer, from 0.
     pub layer: usize,
@@ -14,7 +14,7 @@ pub struct HeadId {
 }
 
 /// The views in the centre.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum Tab {
     /// Patterns: the grid of heads and one head large.
     #[default]
@@ -26,7 +26,7 @@ pub enum Tab {
 }
 
 /// What the chips' colours mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum StripColour {
     /// The chosen profile of each token.
     Mass,
@@ -38,7 +38,7 @@ pub enum StripColour {
 }
 
 /// What the Sinks view shows beside its table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum SinksPage {
     /// Maps over layers, heads and positions.
     #[default]
@@ -52,7 +52,7 @@ pub enum SinksPage {
 }
 
 /// Layers that the profile averages over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum LayerChoice {
     /// Every layer.
     #[default]
@@ -64,7 +64,8 @@ pub enum LayerChoice {
 }
 
 /// Everything about the view that the user chose.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct ViewOptions {
     /// The view in the centre.
     pub tab: Tab,

@@ -10,8 +10,8 @@ pub use memory::{available_memory_bytes, peak_rss_bytes, plan_memory};
 pub use patterns::{
     AlignBy, Alignment, Difference, MASKED, NOT_AVAILABLE, PatternOf, PatternTile, Shaping, TileArea,
 };
-pub(crate) use prefill::wide_negative_log_likelihood;
 pub use prefill::{PrefillOptions, PrefillTiming, Prefilled, full_cache_rule, plain_prefill, prefill};
+pub(crate) use prefill::{next_capture_id, wide_negative_log_likelihood};
 
 use crate::attention::ScoreRule;
 use crate::model::ModelInfo;
@@ -112,6 +112,13 @@ impl Capture {
     pub fn perplexity(&self) -> Option<f64> {
         let sum: f64 = self.nll_nats.iter().map(|&v| f64::from(v)).sum();
         (!self.nll_nats.is_empty()).then(|| (sum / self.nll_nats.len() as f64).exp())
+    }
+
+    /// Whether queries and keys are there, so that patterns can be rebuilt. A session file may keep the
+    /// statistics alone.
+    #[must_use]
+    pub fn has_patterns(&self) -> bool {
+        self.layers.iter().all(|layer| !layer.q.is_empty() && !layer.k.is_empty())
     }
 
     /// Bytes that this capture holds.

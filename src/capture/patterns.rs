@@ -146,14 +146,15 @@ impl Capture {
         }
     }
 
-    /// Whether there is such a pattern.
+    /// Whether there is such a pattern, and what it can be rebuilt from.
     #[must_use]
     pub fn has(&self, of: PatternOf) -> bool {
-        match of {
+        let exists = match of {
             PatternOf::Head { layer, head } => layer < self.layers.len() && head < self.model.spec.heads,
             PatternOf::LayerMean(layer) => layer < self.layers.len(),
             PatternOf::ModelMean => !self.layers.is_empty(),
-        }
+        };
+        exists && self.has_patterns()
     }
 
     /// The heads that a pattern is the mean of.

@@ -24,6 +24,11 @@ const LOGIT_ROWS: usize = 128;
 
 static NEXT_CAPTURE: AtomicU64 = AtomicU64::new(1);
 
+/// An id that no other capture of this process has.
+pub(crate) fn next_capture_id() -> u64 {
+    NEXT_CAPTURE.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Wall time of a prefill, in its two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PrefillTiming {
@@ -85,7 +90,7 @@ pub fn prefill(
     let (nll_nats, logits) = score(decoder, &hidden, &tokens.ids(), options.keep_logits, cancel)?;
     let timing = PrefillTiming { layers_ms, head_ms: elapsed_ms(start) };
     let capture = Capture {
-        id: NEXT_CAPTURE.fetch_add(1, Ordering::Relaxed),
+        id: next_capture_id(),
         model: Arc::clone(model),
         tokens: Arc::clone(tokens),
         layers,

@@ -1,13 +1,15 @@
 //! `sinkscope analyze`: run a prompt, report its sinks, write the numbers.
 
 use super::arguments::{BosArg, DetectorArgs, RunArgs, parse_heads};
-use super::output::{Report, print_summary};
+use super::summary::print_summary;
 use super::{Context, TerminalReporter};
 use crate::analysis::Analysis;
-use crate::capture::{Capture, PrefillOptions, Prefilled};
+use crate::capture::{PrefillOptions, Prefilled};
 use crate::engine::PromptInput;
 use crate::engine::jobs::{analyze, check_memory, open_model, tokenize};
-use crate::export::{write_json, write_tensors};
+use crate::export::{
+    AnalysisReport, PatternFormat, heads_csv, tokens_csv, write_json, write_patterns, write_tensors,
+};
 use crate::model::LoadedModel;
 use crate::model::source::{Locator, ModelRef};
 use crate::progress::{CancelToken, Reporter};
@@ -27,14 +29,21 @@ pub struct AnalyzeArgs {
     /// Write all numbers as JSON.
     #[arg(long, value_name = "OUT.json")]
     pub json: Option<PathBuf>,
+    /// Write the tokens with their profiles, z and NLL as CSV.
+    #[arg(long, value_name = "OUT.csv")]
+    pub csv: Option<PathBuf>,
+    /// Write the heads with their metrics as CSV.
+    #[arg(long, value_name = "OUT.csv")]
+    pub heads_csv: Option<PathBuf>,
     /// Write the logits `[n, vocab]` as safetensors.
     #[arg(long, value_name = "OUT.safetensors")]
     pub logits: Option<PathBuf>,
     /// Attention patterns to write: `LAYER:HEAD,…` or `all`.
     #[arg(long, value_name = "L:H,…|all", requires = "patterns_out")]
     pub patterns: Option<String>,
-    /// Where the patterns go: tensors `l{L}h{H}`, `[n, n]` f32.
-    #[arg(long, value_name = "OUT.safetensors", requires = "patterns")]
+    /// Where the patterns go: .safetensors has tensors `l{L}h{H}`, `[n, n]` f32; .npy one array, of one head
+    /// `[n, n]`, else `[heads, n, n]`; .csv and .json take one head.
+    #[arg(long, value_name = "OUT.safetensors|npy|csv|json", requires = "patterns")]
     pub patterns_out: Option<PathBuf>,
 }
 
@@ -87,12 +96,22 @@ pub(super) fn run_prompt_input(
 }
 
 pub(super) fn run(args: &AnalyzeArgs, context: Context, cancel: &CancelToken) -> Result<()> {
+    if let Some(path) = &args.patterns_out {
+        // A wrong file name should not cost a model load.
+        PatternFormat::of(path)?;
+    }
     let reporter = TerminalReporter::default();
     let options = PrefillOptions { keep_logits: args.logits.is_some() };
     let finished = run_prompt(&args.run, context, &args.detector, options, &reporter, cancel)?;
     let capture = &finished.prefilled.capture;
     if let Some(path) = &args.json {
-        write_json(path, &Report::new(capture, &finished.analysis, finished.analysis_ms))?;
+        write_json(path, &AnalysisReport::new(capture, &finished.analysis, finished.analysis_ms))?;
+    }
+    if let Some(path) = &args.csv {
+        tokens_csv(path, capture, &finished.analysis)?;
+    }
+    if let Some(path) = &args.heads_csv {
+        heads_csv(path, capture, &finished.analysis)?;
     }
     if let (Some(path), Some(logits)) = (&args.logits, &finished.prefilled.logits) {
         let rows = logits.flatten_all().and_then(|flat| flat.to_vec1::<f32>())?;
@@ -100,33 +119,9 @@ pub(super) fn run(args: &AnalyzeArgs, context: Context, cancel: &CancelToken) ->
         write_tensors(path, vec![("logits".to_owned(), shape, move || rows.clone())])?;
     }
     if let (Some(list), Some(path)) = (&args.patterns, &args.patterns_out) {
-        write_patterns(path, list, capture, cancel)?;
+        cancel.check().map_err(Error::from)?;
+        write_patterns(path, capture, &parse_heads(list, &capture.model.spec)?)?;
     }
     print_summary(capture, &finished.analysis);
-    Ok(())
-}
-
-/// Patterns one after the other: only one exists at a time, however many are asked for.
-fn write_patterns(path: &std::path::Path, list: &str, capture: &Capture, cancel: &CancelToken) -> Result<()> {
-    let n = capture.len();
-    let heads = parse_heads(list, &capture.model.spec)?;
-    let tensors = heads.into_iter().map(|(layer, head)| {
-        let pattern = move || {
-            let tile = capture.pattern_tile(layer, head, 0..n, 0..n, n, &CancelToken::new());
-            // Masked cells are exact zeros in a file, as in every framework.
-            tile.map_or_else(
-                |_| Vec::new(),
-                |tile| {
-                    tile.values
-                        .into_iter()
-                        .map(|w| if w == crate::capture::MASKED { 0.0 } else { w })
-                        .collect()
-                },
-            )
-        };
-        (format!("l{layer}h{head}"), vec![n, n], pattern)
-    });
-    cancel.check().map_err(Error::from)?;
-    write_tensors(path, tensors.collect())?;
     Ok(())
 }

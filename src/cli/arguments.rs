@@ -4,12 +4,13 @@ use super::bench::BenchArgs;
 use super::models::ModelsArgs;
 use crate::analysis::{AnalysisOptions, DEFAULT_THRESHOLD, ProfileKind, Selection};
 use crate::engine::PromptInput;
+use crate::model::chat::ChatMessage;
 use crate::model::placement::{DeviceChoice, Precision};
-use crate::model::tokenizer::BosChoice;
+use crate::model::tokenizer::{BosChoice, PromptError};
 use crate::model::{LoadOptions, ModelSpec};
 use crate::{Error, Result};
 use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// See attention sinks, and what a KV cache loses when it evicts them.
 ///
@@ -85,11 +86,11 @@ pub struct PromptArgs {
     /// A UTF-8 text file with the prompt.
     #[arg(long, value_name = "FILE")]
     pub prompt_file: Option<PathBuf>,
-    /// A JSON file `[{"role", "content"}, …]`, rendered with the model's chat template.
-    #[arg(long, value_name = "FILE")]
+    /// A JSON file `[{"role", "content"}, …]`, or that JSON itself, rendered with the model's chat template.
+    #[arg(long, value_name = "FILE|JSON")]
     pub chat: Option<PathBuf>,
-    /// A JSON file with an array of ids, or an object with `input_ids`; run exactly as given.
-    #[arg(long, value_name = "FILE")]
+    /// A JSON file with an array of ids, or an object with `input_ids`, or such an array itself; run exactly as given.
+    #[arg(long, value_name = "FILE|JSON")]
     pub token_ids: Option<PathBuf>,
 }
 
@@ -123,6 +124,9 @@ pub struct DetectorArgs {
     /// Layers: `all`, `global` (without local ones), or a list such as `0-5,7`.
     #[arg(long, default_value = "all")]
     pub layers: String,
+    /// Heads: `all`, or a list such as `0,3-5`, of every one of those layers.
+    #[arg(long, default_value = "all")]
+    pub heads: String,
     /// A key is a sink when its z exceeds this.
     #[arg(long, default_value_t = DEFAULT_THRESHOLD)]
     pub threshold: f64,
@@ -165,22 +169,30 @@ impl DetectorArgs {
         let layers = match self.layers.as_str() {
             "all" => None,
             "global" => Some((0..spec.layers).filter(|&layer| spec.windows[layer].is_none()).collect()),
-            list => Some(parse_indices(list, spec.layers).map_err(Error::Usage)?),
+            list => Some(parse_indices("layer", list, spec.layers)?),
         };
-        let selection = Selection { layers, heads: None };
+        let heads = match self.heads.as_str() {
+            "all" => None,
+            list => Some(parse_indices("head", list, spec.heads)?),
+        };
+        let selection = Selection { layers, heads };
         Ok(AnalysisOptions { profile: self.profile.into(), selection, threshold: Some(self.threshold) })
     }
 }
 
 /// Reads `0-5,7` as indices below `count`, ascending and unique.
-fn parse_indices(list: &str, count: usize) -> std::result::Result<Vec<usize>, String> {
+fn parse_indices(what: &str, list: &str, count: usize) -> Result<Vec<usize>> {
     let mut indices = std::collections::BTreeSet::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let parse = |text: &str| text.trim().parse::<usize>().ok().filter(|&index| index < count);
         match (parse(first), parse(last)) {
             (Some(first), Some(last)) if first <= last => indices.extend(first..=last),
-            _ => return Err(format!("--layers {list}: {part:?} is no layer; the model has 0-{}", count - 1)),
+            _ => {
+                let last = count.saturating_sub(1);
+                let why = format!("--{what}s {list}: {part:?} is no {what}; the model has 0-{last}");
+                return Err(Error::Usage(why));
+            }
         }
     }
     Ok(indices.into_iter().collect())
@@ -209,6 +221,12 @@ pub(super) fn parse_heads(list: &str, spec: &ModelSpec) -> Result<Vec<(usize, us
     pairs.collect()
 }
 
+/// The text of an argument that is JSON itself: it begins with `[` or `{`, as no path does that does not want to
+/// be mistaken (`./[1].json`).
+pub(super) fn inline_json(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| text.starts_with(['[', '{']))
+}
+
 impl PromptArgs {
     /// Reads the prompt.
     ///
@@ -222,10 +240,24 @@ impl PromptArgs {
             let text = crate::model::tokenizer::read_prompt_file(path)?;
             return Ok(PromptInput::Text { text, parse_specials });
         }
+        if let Some(json) = self.chat.as_deref().and_then(inline_json) {
+            let turns: Vec<ChatMessage> = serde_json::from_str(json)
+                .map_err(|why| Error::Usage(format!("--chat is no chat: {why}")))?;
+            return if turns.is_empty() {
+                Err(PromptError::EmptyChat.into())
+            } else {
+                Ok(PromptInput::Chat(turns))
+            };
+        }
         if let Some(path) = &self.chat {
             return Ok(PromptInput::Chat(crate::model::tokenizer::read_chat_file(path)?));
         }
         let path = self.token_ids.as_ref().expect("clap requires one of the four");
+        if let Some(json) = inline_json(path) {
+            let ids: Vec<u32> = serde_json::from_str(json)
+                .map_err(|why| Error::Usage(format!("--token-ids is no list of ids: {why}")))?;
+            return if ids.is_empty() { Err(PromptError::Empty.into()) } else { Ok(PromptInput::Ids(ids)) };
+        }
         Ok(PromptInput::Ids(crate::model::tokenizer::read_token_ids_file(path)?))
     }
 }

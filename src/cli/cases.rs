@@ -1,5 +1,6 @@
 //! Eviction cases on the command line: one from flags, or several from a file.
 
+use super::arguments::inline_json;
 use crate::eviction::{EvictionCase, PinChoice, PolicyName, Positions, read_cases};
 use crate::model::ModelError;
 use crate::{Error, Result};
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// Which caches to simulate.
 #[derive(Debug, Clone, Args)]
 pub struct CaseArgs {
-    /// A JSON file of cases: an array, or an object with `cases`.
-    #[arg(long, value_name = "CASES.json", conflicts_with = "policy")]
+    /// A JSON file of cases, or that JSON itself: an array, or an object with `cases`.
+    #[arg(long, value_name = "CASES.json|JSON", conflicts_with = "policy")]
     pub cases: Option<PathBuf>,
     /// Which key goes when the cache is over budget.
     #[arg(long, value_enum)]
@@ -77,6 +78,10 @@ impl CaseArgs {
     /// # Errors
     /// The file or the pins can't be read.
     pub(super) fn read(&self) -> Result<Vec<EvictionCase>> {
+        if let Some(json) = self.cases.as_deref().and_then(inline_json) {
+            return read_cases(json.as_bytes())
+                .map_err(|why| Error::Usage(format!("Can't use the cases: {why}")));
+        }
         if let Some(path) = &self.cases {
             let json = std::fs::read(path).map_err(|error| ModelError::read(&error, path))?;
             return read_cases(&json).map_err(|why| cases_error(&why, path));

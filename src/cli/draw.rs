@@ -4,13 +4,13 @@ use super::analyze::{Finished, run_prompt, run_prompt_input};
 use super::arguments::{BosArg, DetectorArgs, ProfileArg, RunArgs};
 use super::cases::CaseArgs;
 use super::evict::simulate_cases;
-use super::output::{Report, print_summary};
 use super::render::{self, RenderArgs, ViewName};
+use super::summary::print_summary;
 use super::{Context, TerminalReporter};
 use crate::analysis::DEFAULT_THRESHOLD;
 use crate::capture::PrefillOptions;
 use crate::engine::PromptInput;
-use crate::export::{ExportError, write_json};
+use crate::export::{AnalysisReport, ExportError, write_json};
 use crate::model::chat::ChatMessage;
 use crate::progress::{CancelToken, Reporter};
 use crate::{Error, Result};
@@ -70,8 +70,12 @@ fn sample_chat() -> Vec<ChatMessage> {
 pub fn run_headless_default(model: &str, context: Context, cancel: &CancelToken) -> Result<()> {
     let reporter = TerminalReporter::default();
     let prompt = PromptInput::Chat(sample_chat());
-    let detector =
-        DetectorArgs { profile: ProfileArg::FarLift, layers: "all".to_owned(), threshold: DEFAULT_THRESHOLD };
+    let detector = DetectorArgs {
+        profile: ProfileArg::FarLift,
+        layers: "all".to_owned(),
+        heads: "all".to_owned(),
+        threshold: DEFAULT_THRESHOLD,
+    };
     let options = PrefillOptions::default();
     let finished =
         run_prompt_input(model, context, &prompt, BosArg::Auto, &detector, options, &reporter, cancel)?;
@@ -86,7 +90,7 @@ pub fn run_headless_default(model: &str, context: Context, cancel: &CancelToken)
 
 fn write_views(finished: &Finished, folder: &Path) -> Result<()> {
     let (capture, analysis) = (&finished.prefilled.capture, &finished.analysis);
-    write_json(&folder.join("analysis.json"), &Report::new(capture, analysis, finished.analysis_ms))?;
+    write_json(&folder.join("analysis.json"), &AnalysisReport::new(capture, analysis, finished.analysis_ms))?;
     for (view, name) in [
         (ViewName::Grid, "grid"),
         (ViewName::Head, "head"),

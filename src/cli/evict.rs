@@ -7,12 +7,11 @@ use super::{Context, TerminalReporter};
 use crate::Result;
 use crate::capture::PrefillOptions;
 use crate::engine::jobs;
-use crate::eviction::{Curve, EvictionCase, EvictionRun, Kept, PinChoice, Positions, perplexity};
-use crate::export::write_json;
+use crate::eviction::{EvictionCase, EvictionRun, PinChoice, Positions};
+use crate::export::{EvictionReport, evictions_csv, write_json};
 use crate::progress::{CancelToken, Progress, ProgressUnit, Reporter};
 use clap::{ArgGroup, Args};
 use comfy_table::{CellAlignment, Table, presets};
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// Arguments of `evict`.
@@ -28,32 +27,9 @@ pub struct EvictArgs {
     /// Write all numbers as JSON.
     #[arg(long, value_name = "OUT.json")]
     pub json: Option<PathBuf>,
-}
-
-/// One case with its results.
-#[derive(Debug, Serialize)]
-struct CaseReport {
-    #[serde(flatten)]
-    case: EvictionCase,
-    /// The pinned positions that the case came to.
-    pinned: Vec<usize>,
-    nll: Vec<f64>,
-    perplexity: Option<f64>,
-    perplexity_after_fill: Option<f64>,
-    full_perplexity_after_fill: Option<f64>,
-    mean_delta_nll_after_fill: Option<f64>,
-    first_differing_row: Option<usize>,
-    kept_after_last_token: Kept,
-    timing_ms: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Report {
-    model: String,
-    sha256: String,
-    tokens: usize,
-    full_prefill_ms: f64,
-    cases: Vec<CaseReport>,
+    /// Write the NLL of each token under each cache as CSV.
+    #[arg(long, value_name = "OUT.csv")]
+    pub csv: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &EvictArgs, context: Context, cancel: &CancelToken) -> Result<()> {
@@ -62,17 +38,13 @@ pub(super) fn run(args: &EvictArgs, context: Context, cancel: &CancelToken) -> R
     let finished =
         run_prompt(&args.run, context, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
     let runs = simulate_cases(&finished, &args.cases, &cases, &reporter, cancel)?;
-    let full: Vec<f64> = finished.prefilled.capture.nll_nats.iter().map(|&nll| f64::from(nll)).collect();
-    let reports = runs.into_iter().map(|run| report_of(run, &full)).collect();
     reporter.finish();
     let capture = &finished.prefilled.capture;
-    let report = Report {
-        model: capture.model.name.clone(),
-        sha256: capture.model.sha256.clone(),
-        tokens: capture.len(),
-        full_prefill_ms: capture.prefill_ms,
-        cases: reports,
-    };
+    let all: Vec<&EvictionRun> = runs.iter().collect();
+    let report = EvictionReport::new(capture, &all);
+    if let Some(path) = &args.csv {
+        evictions_csv(path, capture, &all)?;
+    }
     if let Some(path) = &args.json {
         write_json(path, &report)?;
     }
@@ -103,22 +75,6 @@ pub(super) fn simulate_cases(
     cases.iter().enumerate().map(simulate).collect()
 }
 
-fn report_of(run: EvictionRun, full_nll_nats: &[f64]) -> CaseReport {
-    let curve = Curve { nll_nats: &run.nll_nats, full_nll_nats, first_row: run.first_scored_row() };
-    CaseReport {
-        perplexity: perplexity(&run.nll_nats),
-        perplexity_after_fill: curve.perplexity_after_fill(),
-        full_perplexity_after_fill: curve.full_perplexity_after_fill(),
-        mean_delta_nll_after_fill: curve.mean_delta_nll_nats(),
-        first_differing_row: run.first_differing_row,
-        kept_after_last_token: run.retention.kept_after(run.nll_nats.len()),
-        timing_ms: run.wall_ms,
-        pinned: run.pins.tokens.iter().copied().collect(),
-        case: run.case,
-        nll: run.nll_nats,
-    }
-}
-
 /// A case in a few words, for a bar and a table.
 fn name(case: &EvictionCase) -> String {
     let policy = format!("{:?}", case.policy).to_lowercase();
@@ -128,7 +84,7 @@ fn name(case: &EvictionCase) -> String {
     format!("{policy}{budget}{pins}{slots}")
 }
 
-fn print_table(report: &Report) {
+fn print_table(report: &EvictionReport) {
     println!("{} · {} tokens", report.model, report.tokens);
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);

@@ -7,9 +7,9 @@ mod cases;
 mod draw;
 mod evict;
 pub mod models;
-mod output;
 pub mod render;
 mod reporter;
+mod summary;
 
 pub use arguments::{Arguments, Command};
 pub use draw::run_headless_default;

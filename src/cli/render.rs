@@ -36,6 +36,9 @@ pub struct RenderArgs {
     /// Colour map
     #[arg(long, value_enum, default_value_t)]
     pub map: ColorMap,
+    /// Weights at the lower and the upper end of the colours of patterns, for example 0.001:0.5
+    #[arg(long, value_name = "LOW:HIGH", value_parser = parse_range)]
+    pub range: Option<(f32, f32)>,
     /// File to write; its name ends in .png or .svg
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -73,6 +76,7 @@ impl RenderArgs {
             scale: 2.0,
             color: ScaleKind::default(),
             map: ColorMap::default(),
+            range: None,
             out,
         }
     }
@@ -105,13 +109,26 @@ impl RenderArgs {
     }
 
     fn options(&self) -> ViewOptions {
-        ViewOptions { theme: self.theme, color: self.color, map: self.map, scale: self.scale }
+        ViewOptions {
+            theme: self.theme,
+            color: self.color,
+            map: self.map,
+            range: self.range,
+            scale: self.scale,
+        }
     }
 }
 
 fn parse_head(text: &str) -> Result<(usize, usize), String> {
     let pair = text.split_once(':').and_then(|(layer, head)| Some((layer.parse().ok()?, head.parse().ok()?)));
     pair.ok_or_else(|| format!("{text} is no layer and head, such as 4:5"))
+}
+
+fn parse_range(text: &str) -> Result<(f32, f32), String> {
+    let pair: Option<(f32, f32)> =
+        text.split_once(':').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
+    pair.filter(|(low, high)| 0.0 <= *low && low < high && *high <= 1.0)
+        .ok_or_else(|| format!("{text} is no range of weights, such as 0.001:0.5"))
 }
 
 fn parse_scale(text: &str) -> Result<f32, String> {
@@ -166,8 +183,13 @@ mod tests {
             parse("head --layer 3 --head 4 --theme dark --scale 1.5 --color sqrt --map cividis --out a.svg");
         let args = args.unwrap();
         assert_eq!(args.view(), Some(View::Head { layer: 3, head: 4 }));
-        let expected =
-            ViewOptions { theme: Theme::Dark, color: ScaleKind::Sqrt, map: ColorMap::Cividis, scale: 1.5 };
+        let expected = ViewOptions {
+            theme: Theme::Dark,
+            color: ScaleKind::Sqrt,
+            map: ColorMap::Cividis,
+            range: None,
+            scale: 1.5,
+        };
         assert_eq!(args.options(), expected);
         assert_eq!(parse("grid --out a.png").unwrap().options(), ViewOptions::default());
     }

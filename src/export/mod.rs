@@ -6,17 +6,25 @@ mod axes;
 mod drawing;
 mod file;
 mod fonts;
+mod npy;
 mod numbers;
+mod patterns;
 mod png;
+mod reports;
 mod svg;
+mod tables;
 mod theme;
 mod views;
 
 pub use drawing::{Anchor, Area, Drawing, Face, Item, Label, Raster};
 pub use file::{ImageFormat, write_atomically, write_image};
+pub use npy::{NpyType, npy_header, write_npy};
 pub use numbers::{write_json, write_tensors};
+pub use patterns::{PatternFormat, write_patterns};
 pub use png::{MAX_SIDE_PX, encode as encode_png};
+pub use reports::{AnalysisReport, CaseReport, EvictionReport};
 pub use svg::document as svg_document;
+pub use tables::{Field, evictions_csv, heads_csv, tokens_csv, write_csv};
 pub use theme::{Palette, Rgb, Theme, ink_on};
 pub use views::{View, ViewOptions, draw, draw_eviction};
 
@@ -40,6 +48,25 @@ pub enum ExportError {
         /// The name.
         path: std::path::PathBuf,
     },
+    /// The file's name does not say how patterns should be written.
+    #[error("Unknown pattern format: choose a name that ends in .safetensors, .npy, .csv or .json: {path}")]
+    UnknownPatternFormat {
+        /// The name.
+        path: std::path::PathBuf,
+    },
+    /// A format that holds one pattern was asked to hold several.
+    #[error(
+        "A .csv or .json holds the pattern of one head, not of {heads}: choose .safetensors or .npy: {path}"
+    )]
+    OneHeadOnly {
+        /// Heads that were asked for.
+        heads: usize,
+        /// The file.
+        path: std::path::PathBuf,
+    },
+    /// Statistics alone were kept.
+    #[error("This session keeps no queries and keys, so that there are no patterns: run the prompt again")]
+    NoPatterns,
     /// The model lacks that head.
     #[error(
         "There is no layer {layer}, head {head}: choose a layer from 0 to {} and a head from 0 to {}",

@@ -3,7 +3,7 @@
 use super::ModelSpec;
 
 /// What was loaded, from where, and how it is kept.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ModelInfo {
     /// A short name, for example `SmolLM2-135M-Instruct`.
     pub name: String,

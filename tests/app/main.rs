@@ -2,6 +2,7 @@
 //! and in `real_engine` not even the engine.
 
 mod eviction;
+mod files;
 mod flows;
 mod hub;
 #[path = "../source/hub_server.rs"]

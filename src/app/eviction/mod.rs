@@ -108,6 +108,28 @@ impl EvictionState {
         self.live.iter().filter(|key| self.finished(key).is_none()).cloned().collect()
     }
 
+    /// Shows runs over a text that were computed before.
+    pub(super) fn restore(
+        &mut self,
+        capture: &Capture,
+        options: &AnalysisOptions,
+        runs: Vec<Arc<EvictionRun>>,
+    ) {
+        self.take_up(capture);
+        self.choices.sliding = false;
+        for run in runs {
+            let key = RunKey {
+                case: run.case.clone(),
+                pins: run.pins.tokens.clone(),
+                scored_from: run.pins.scored_from,
+            };
+            self.remember(key.clone(), run);
+            self.show(key);
+        }
+        // The controls ask for what they ask for; runs of it that are there are live.
+        let _ = self.refresh(capture, options);
+    }
+
     /// The key of the chosen experiment with these pins.
     fn key(
         &self,

@@ -74,10 +74,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         };
         write(output.rect.left() - 4.0, layer.to_string());
         let mean = layer_mean(&heads, layer);
-        write(
-            output.rect.right() + MEANS,
-            mean.map_or_else(|| "n/a".to_owned(), |mean| format!("{mean:.3}")),
-        );
+        write(output.rect.right() + MEANS, mean.map_or_else(|| "n/a".to_owned(), short));
     }
     if let Some((layer, head)) = hovered {
         if output.response.clicked() {
@@ -138,6 +135,11 @@ fn says(run: &Run, heads: &Heads<'_>, layer: usize, head: usize) -> String {
         format!("\nMost with token {token} {}", run.capture.tokens.tokens[token].label())
     });
     format!("Layer {layer}, head {head}: {value} (layer's mean {mean}){most}\nClick to see that head")
+}
+
+/// A weight in at most five characters.
+fn short(weight: f64) -> String {
+    if weight > 0.0 && weight < 5e-4 { "<.001".to_owned() } else { format!("{weight:.3}") }
 }
 
 fn label_step(row: f32) -> usize {

@@ -2,6 +2,7 @@
 
 pub mod attention;
 mod eviction;
+mod files;
 mod hub;
 mod inspector;
 mod inspector_facts;
@@ -28,6 +29,7 @@ mod strip_tools;
 mod top_bar;
 
 use super::command::Command;
+use super::files::FilesCommand;
 use super::state::AppState;
 use super::theme::Palette;
 use super::view::Tab;
@@ -67,6 +69,7 @@ pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) 
     CentralPanel::default().frame(Frame::new().fill(palette.base)).show(ui, |ui| centre(ui, state, commands));
     path_field::ui(ui, state, commands);
     hub::ui(ui, state, commands);
+    files::ui(ui, state, commands);
     drop_hint(ui, palette);
 }
 
@@ -81,7 +84,7 @@ fn drop_hint(ui: &egui::Ui, palette: Palette) {
     painter.rect_filled(rect, 0.0, palette.base.gamma_multiply(0.85));
     let frame = egui::Stroke::new(2.0, palette.accent);
     painter.rect_stroke(rect.shrink(12.0), 8.0, frame, egui::StrokeKind::Inside);
-    let text = "Drop a .gguf file or a model folder to open it, a .txt, .md or chat .json to run it";
+    let text = "Drop a .gguf file or a model folder to open it, a .txt, .md or chat .json to run it,\na .sinkscope session to look at it";
     painter.text(
         rect.center(),
         egui::Align2::CENTER_CENTER,
@@ -128,11 +131,18 @@ fn centre(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
                 commands.push(Command::ShowTab(tab));
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                runs::menu(ui, state, commands)
+                runs::menu(ui, state, commands);
+                let tip = "This view as an image, or its numbers";
+                if ui.small_button("Export…").on_hover_text(tip).clicked() {
+                    commands.push(Command::Files(FilesCommand::ShowExport(true)));
+                }
             });
         });
     });
     CentralPanel::default().frame(margin(10, 2)).show(ui, |ui| match state.view.tab {
+        Tab::Attention if state.run.as_ref().is_some_and(|run| !run.capture.has_patterns()) => {
+            files::no_patterns(ui, state);
+        }
         Tab::Attention => attention::ui(ui, state, commands),
         Tab::Sinks => sinks::ui(ui, state, commands),
         Tab::Eviction => eviction::ui(ui, state, commands),

@@ -13,7 +13,11 @@ pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
     section(ui, "THIS PROMPT");
     ui.label(RichText::new(headline(run)).size(14.0));
     ui.add_space(4.0);
-    for line in explanation(run) {
+    let virtual_key = run.analysis.virtual_key.as_ref().map(|virtual_key| {
+        let share = format::percent(virtual_key.share);
+        format!("The model's virtual key takes {share}; it is never evicted.")
+    });
+    for line in explanation(run).into_iter().chain(virtual_key) {
         ui.label(RichText::new(line).color(palette.weak).size(12.0));
     }
     section(ui, if run.analysis.detection.tested { "SINKS, BY Z" } else { "EVIDENCE" });
@@ -28,7 +32,7 @@ pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
         }
     }
     ui.add_space(4.0);
-    let hint = "Click a token to see who attends to it; ← → moves on.";
+    let hint = "Click a token to see who attends to it; ← → moves on, Ctrl adds more.";
     ui.label(RichText::new(hint).color(palette.weak).size(12.0));
     ui.add_space(2.0);
 }

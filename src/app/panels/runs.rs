@@ -32,7 +32,7 @@ pub(super) fn menu(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
                 commands.push(Command::Runs(RunsCommand::CloseOthers));
                 ui.close();
             }
-            let held = format!("{} held by {} others", format::bytes(state.shelf.bytes()), others.len());
+            let held = format!("They hold {}", format::bytes(state.shelf.bytes()));
             ui.label(RichText::new(held).size(11.0).color(palette.weak));
         });
     });

@@ -15,6 +15,7 @@ use egui::{Align, Align2, FontId, Layout, RichText, Sense, ThemePreference, Ui, 
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     ui.horizontal(|ui| {
+        super::files::menu(ui, state, commands);
         model_menu(ui, state, commands);
         precision(ui, state, palette);
         ui.add_space(2.0);

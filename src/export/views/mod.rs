@@ -55,13 +55,15 @@ pub struct ViewOptions {
     pub color: ScaleKind,
     /// The colour map.
     pub map: ColorMap,
+    /// Weights at the ends of the colours of patterns; without it the scale's own.
+    pub range: Option<(f32, f32)>,
     /// Pixels per point, 1…4: of a PNG, and of the heatmaps embedded in an SVG.
     pub scale: f32,
 }
 
 impl Default for ViewOptions {
     fn default() -> Self {
-        Self { theme: Theme::Light, color: ScaleKind::Log, map: ColorMap::Magma, scale: 2.0 }
+        Self { theme: Theme::Light, color: ScaleKind::Log, map: ColorMap::Magma, range: None, scale: 2.0 }
     }
 }
 
@@ -106,6 +108,7 @@ impl Scene<'_> {
     /// Colours of attention weights.
     fn weight_colors(&self) -> ColorTable {
         let scale = ColorScale::of(self.options.color);
+        let scale = self.options.range.map_or(scale, |(low, high)| scale.over(low, high));
         ColorTable::new(scale, self.options.map, self.palette.special)
     }
 

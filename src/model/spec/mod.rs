@@ -13,7 +13,7 @@ pub use rope::{RopeScaling, RopeSpec, yarn_attention_factor};
 use crate::attention::{Geometry, ScoreRule};
 
 /// What a model is, read from `config.json` or GGUF metadata.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a switch of the checkpoint, independent of the others"

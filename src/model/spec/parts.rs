@@ -1,7 +1,7 @@
 //! The parts in which families differ.
 
 /// How a norm is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum NormKind {
     /// `x / √(mean x² + ε)`.
     Rms,
@@ -10,7 +10,7 @@ pub enum NormKind {
 }
 
 /// The norms of a model.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct NormSpec {
     /// How they are computed.
     pub kind: NormKind,
@@ -25,7 +25,7 @@ pub struct NormSpec {
 }
 
 /// Where norms and residual additions stand in a layer. `A` is attention, `M` the MLP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum BlockKind {
     /// `x += A(norm x); x += M(norm x)`: llama and most others.
     PreNorm,
@@ -61,7 +61,7 @@ impl BlockKind {
 }
 
 /// A norm on queries and keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum QkNorm {
     /// There is none.
     None,
@@ -74,7 +74,7 @@ pub enum QkNorm {
 }
 
 /// The MLP's activation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Activation {
     /// `x · σ(x)`.
     Silu,
@@ -101,7 +101,7 @@ impl Activation {
 }
 
 /// Learned positions: one vector per position, added to the embedding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LearnedPositions {
     /// Rows of the table.
     pub rows: usize,
@@ -110,7 +110,7 @@ pub struct LearnedPositions {
 }
 
 /// How an expert combines gate and up projection.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum ExpertGate {
     /// `act(gate) · up`.
     Plain,
@@ -124,7 +124,7 @@ pub enum ExpertGate {
 }
 
 /// A mixture of experts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct MoeSpec {
     /// Experts per layer.
     pub experts: usize,

@@ -1,7 +1,7 @@
 //! Rotary embedding as data; the formulas are those of transformers' `modeling_rope_utils`.
 
 /// Rotary embedding: base, width and scaling.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct RopeSpec {
     /// The base θ.
     pub theta: f64,
@@ -12,7 +12,7 @@ pub struct RopeSpec {
 }
 
 /// How a checkpoint stretches its rotary frequencies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum RopeScaling {
     /// Not at all.
     None,

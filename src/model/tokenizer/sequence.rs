@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Where a token of the prompt came from. Token classes are derived from this, never from a list of strings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TokenOrigin {
     /// Special or added token of the tokenizer (BOS, EOS, chat markers, …).
     Special,

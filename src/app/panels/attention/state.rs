@@ -238,6 +238,12 @@ impl AttentionState {
         self.choice().scale
     }
 
+    /// The colour map of weights.
+    #[must_use]
+    pub fn map(&self) -> ColorMap {
+        self.map
+    }
+
     /// The colour scale that is drawn.
     #[must_use]
     pub fn drawn_scale(&self) -> ColorScale {
