@@ -14,6 +14,7 @@ pub mod model;
 pub mod progress;
 mod raw;
 pub mod session;
+pub mod text;
 pub mod units;
 pub mod widgets;
 

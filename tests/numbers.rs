@@ -8,7 +8,8 @@ use common::{capture, fixture, max_difference, pattern, run, smollm2, tiny};
 use sinkscope::analysis::{Analysis, AnalysisOptions};
 use sinkscope::attention::with_device_steps;
 use sinkscope::capture::PrefillOptions;
-use sinkscope::model::{LoadedModel, candle_llama_config};
+use sinkscope::model::placement::Precision;
+use sinkscope::model::{LoadOptions, LoadedModel, candle_llama_config};
 use std::collections::HashMap;
 
 fn tensors(name: &str) -> HashMap<String, Tensor> {
@@ -33,6 +34,24 @@ fn steps_of_a_device_equal_transformers() {
     let compare = |family: &String| with_device_steps(|| compare_family(family)).err();
     let wrong: Vec<String> = common::families().iter().filter_map(compare).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Half precision changes numbers and breaks nothing: every family runs with its weights kept in 16 bits.
+#[test]
+fn every_family_runs_in_half_precision() {
+    let ids: Vec<u32> = (8..48).collect();
+    for family in common::families() {
+        for precision in [Precision::F16, Precision::Bf16] {
+            let options = LoadOptions { precision: Some(precision), ..LoadOptions::default() };
+            let model =
+                common::tiny_with(&family, options).unwrap_or_else(|error| panic!("{family}: {error}"));
+            assert_eq!(model.info.dtype, precision.name());
+            assert!(model.info.weight_bytes < 4 * model.info.parameters, "{family}");
+            let capture = capture(&model, &ids);
+            assert!(capture.nll_nats.iter().all(|nll| nll.is_finite()), "{family} {precision:?}");
+            assert!(capture.checks.max_row_sum_error < 1e-5, "{family} {precision:?}");
+        }
+    }
 }
 
 fn compare_family(family: &str) -> Result<(), String> {

@@ -318,7 +318,7 @@ impl AppState {
     }
 
     pub(in crate::app) fn say_error(&mut self, text: String) {
-        self.toast(true, text);
+        self.toast(true, crate::text::one_line(&text));
     }
 
     fn toast(&mut self, is_error: bool, text: String) {

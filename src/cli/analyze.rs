@@ -83,7 +83,7 @@ pub(super) fn run_prompt_input(
     let model = open_model(&locator, &ModelRef::parse(model), context.load, reporter, cancel)?;
     let detector = detector.options(&model.info.spec)?;
     let tokens = Arc::new(tokenize(&model.tokenizer, &model.info.spec, prompt, bos.into())?);
-    for warning in &tokens.warnings {
+    for warning in model.info.warnings.iter().chain(&tokens.warnings) {
         reporter.notice(&format!("Warning: {warning}"));
     }
     check_memory(&model, tokens.len())?;

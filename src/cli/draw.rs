@@ -53,7 +53,7 @@ pub(super) fn run(args: &DrawArgs, context: Context, cancel: &CancelToken) -> Re
         render::run(capture, &finished.analysis, &args.render)?
     };
     notices.iter().for_each(|line| reporter.notice(line));
-    println!("{}", args.render.out.display());
+    say!("{}", args.render.out.display());
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub fn run_headless_default(model: &str, context: Context, cancel: &CancelToken)
         .map_err(|error| ExportError::Write { why: error.to_string(), path: folder.to_owned() })?;
     write_views(&finished, folder)?;
     print_summary(&finished.prefilled.capture, &finished.analysis);
-    println!("Views and numbers: {}", folder.display());
+    say!("Views and numbers: {}", folder.display());
     Ok(())
 }
 

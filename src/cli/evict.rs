@@ -49,6 +49,9 @@ pub(super) fn run(args: &EvictArgs, context: Context, cancel: &CancelToken) -> R
         write_json(path, &report)?;
     }
     print_table(&report);
+    if capture.model.spec.windows.iter().all(Option::is_some) {
+        say!("All layers of this model are local: their windows bound the cache, and nothing is evicted.");
+    }
     Ok(())
 }
 
@@ -85,12 +88,16 @@ fn name(case: &EvictionCase) -> String {
 }
 
 fn print_table(report: &EvictionReport) {
-    println!("{} · {} tokens", report.model, report.tokens);
+    say!("{} · {} tokens", report.model, report.tokens);
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["cache", "PPL after fill", "full cache", "mean ΔNLL (nats)", "time (ms)"]);
     let number = |value: Option<f64>, digits| {
-        value.map_or("not filled".to_owned(), |value: f64| format!("{value:.digits$}"))
+        // Rounded first: −0.0000 says nothing.
+        let unit = 10_f64.powi(digits as i32);
+        value.map_or("not filled".to_owned(), |value: f64| {
+            format!("{:.digits$}", (value * unit).round() / unit + 0.0)
+        })
     };
     for case in &report.cases {
         table.add_row([
@@ -106,5 +113,5 @@ fn print_table(report: &EvictionReport) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{table}");
+    say!("{table}");
 }

@@ -1,5 +1,20 @@
 //! The command line: arguments as typed, and the headless commands.
 
+/// A line on stdout. A reader that went away (`| head`) ends the program quietly.
+macro_rules! say {
+    () => { $crate::cli::say_line(format_args!("")) };
+    ($($line:tt)*) => { $crate::cli::say_line(format_args!($($line)*)) };
+}
+
+fn say_line(line: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    if let Err(error) = writeln!(std::io::stdout(), "{line}") {
+        // Nobody reads: there is nothing left to do, and nothing went wrong.
+        let went_away = error.kind() == std::io::ErrorKind::BrokenPipe;
+        std::process::exit(if went_away { 0 } else { 1 });
+    }
+}
+
 mod analyze;
 mod arguments;
 mod bench;

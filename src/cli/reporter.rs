@@ -35,6 +35,7 @@ impl Reporter for TerminalReporter {
     }
 
     fn notice(&self, line: &str) {
+        let line = crate::text::one_line(line);
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         match current.as_ref() {
             Some((_, bar)) if !bar.is_hidden() => bar.suspend(|| eprintln!("{line}")),

@@ -7,29 +7,29 @@ use comfy_table::{CellAlignment, Table, presets};
 /// Prints the sinks, the evidence for a short prompt, and the checks.
 pub(super) fn print_summary(capture: &Capture, analysis: &Analysis) {
     let (model, n) = (&capture.model, capture.len());
-    println!("{} · {} ({}) on {} · {}", model.name, model.dtype, model.stored_as, model.device, model.source);
+    say!("{} · {} ({}) on {} · {}", model.name, model.dtype, model.stored_as, model.device, model.source);
     let perplexity = capture.perplexity().map_or("n/a".to_owned(), |ppl| format!("{ppl:.2}"));
-    println!("{n} tokens · perplexity {perplexity} · prefill {:.0} ms", capture.prefill_ms);
-    println!();
+    say!("{n} tokens · perplexity {perplexity} · prefill {:.0} ms", capture.prefill_ms);
+    say!();
     if analysis.detection.tested {
         print_sinks(capture, analysis);
     } else {
-        println!("Not tested: the detector needs 51 tokens. The evidence at hand:");
+        say!("{}. The evidence at hand:", analysis.not_tested().unwrap_or_default());
         let special = |&index: &usize| {
             index == 0 || matches!(analysis.classes[index], TokenClass::Bos | TokenClass::Structural)
         };
         print_tokens(capture, analysis, &(0..n).filter(special).collect::<Vec<_>>());
     }
     if let Some(virtual_key) = &analysis.virtual_key {
-        println!(
+        say!(
             "Virtual key (learned sink logit): {:.1} % of all attention, sink rate {:.1} %; never evicted, not in z",
             100.0 * virtual_key.share,
             100.0 * virtual_key.sink_rate
         );
     }
-    println!();
+    say!();
     print_checks(&capture.checks);
-    println!("Memory: capture {}, peak {}", format_bytes(capture.bytes()), format_bytes(peak_rss_bytes()));
+    say!("Memory: capture {}, peak {}", format_bytes(capture.bytes()), format_bytes(peak_rss_bytes()));
 }
 
 fn print_sinks(capture: &Capture, analysis: &Analysis) {
@@ -37,10 +37,10 @@ fn print_sinks(capture: &Capture, analysis: &Analysis) {
     let name = profile_name(analysis.options.profile);
     let rule = format!("{name} above {:.3} (z > {})", detection.line, detection.threshold);
     if analysis.sinks.is_empty() {
-        println!("No attention sink: no key has {rule}");
+        say!("No attention sink: no key has {rule}");
         return;
     }
-    println!("{} attention sinks: {rule}", analysis.sinks.len());
+    say!("{} attention sinks: {rule}", analysis.sinks.len());
     print_tokens(capture, analysis, &analysis.sinks.iter().map(|sink| sink.index).collect::<Vec<_>>());
 }
 
@@ -66,7 +66,7 @@ fn print_tokens(capture: &Capture, analysis: &Analysis, indices: &[usize]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{table}");
+    say!("{table}");
 }
 
 fn print_checks(checks: &Checks) {
@@ -80,7 +80,7 @@ fn print_checks(checks: &Checks) {
             )
         },
     );
-    println!("Checks: {rows}, causal leak {:.1e}, {nan}", checks.causal_leak);
+    say!("Checks: {rows}, causal leak {:.1e}, {nan}", checks.causal_leak);
 }
 
 /// A profile's name, with the unit where it is no plain fraction.

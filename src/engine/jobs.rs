@@ -80,7 +80,16 @@ pub fn analyze(
     reporter: &dyn Reporter,
     cancel: &CancelToken,
 ) -> Result<Prefilled> {
-    prefill(&model.decoder, &model.info, tokens, options, reporter, cancel)
+    let done = prefill(&model.decoder, &model.info, tokens, options, reporter, cancel)?;
+    if done.capture.nll_nats.iter().any(|nll| !nll.is_finite()) {
+        let remedy =
+            if model.info.dtype == "f32" { "the weights may be damaged" } else { "keep them as f32 or bf16" };
+        reporter.notice(&format!(
+            "Warning: the model's output is not finite with its weights as {}: {remedy}",
+            model.info.dtype
+        ));
+    }
+    Ok(done)
 }
 
 /// Simulates a cache over a captured text.

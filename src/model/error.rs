@@ -128,7 +128,10 @@ pub enum ModelError {
     )]
     DeviceMemory,
     /// A precision that the file can't give.
-    #[error("The file has no quantised weights to keep as they are stored: choose f32, bf16 or f16: {}", path.display())]
+    #[error(
+        "The file has no weights whose products are fast as they are stored (K-quants and Q8_0 are): choose f32, bf16 or f16: {}",
+        path.display()
+    )]
     NothingStored {
         /// Where it is.
         path: PathBuf,

@@ -35,6 +35,10 @@ pub fn tiny(family: &str) -> LoadedModel {
 }
 
 pub fn try_tiny(family: &str) -> sinkscope::Result<LoadedModel> {
+    tiny_with(family, LoadOptions::default())
+}
+
+pub fn tiny_with(family: &str, options: LoadOptions) -> sinkscope::Result<LoadedModel> {
     // All of them have the same tokenizer, which is kept once.
     let folder = tempfile::tempdir().expect("a folder");
     let link = |from: PathBuf| {
@@ -46,7 +50,7 @@ pub fn try_tiny(family: &str) -> sinkscope::Result<LoadedModel> {
     }
     link(fixture("tiny/llama/tokenizer.json"));
     let located = located(folder.path().to_owned());
-    load_model(&located, LoadOptions::default(), &Silent, &CancelToken::new())
+    load_model(&located, options, &Silent, &CancelToken::new())
 }
 
 /// Where the GGUF of [`smollm2`] lies.

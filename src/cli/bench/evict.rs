@@ -130,7 +130,7 @@ pub(super) fn run(args: &EvictBenchArgs, cancel: &CancelToken) -> Result<()> {
         token_loop_ms_per_token: median(per_token),
         token_loop_measured_tokens: args.loop_tokens,
     };
-    println!("{}", serde_json::to_string_pretty(&figures).expect("plain numbers"));
+    say!("{}", serde_json::to_string_pretty(&figures).expect("plain numbers"));
     Ok(())
 }
 

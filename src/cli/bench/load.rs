@@ -116,7 +116,7 @@ pub(super) fn run(args: &LoadArgs, cancel: &CancelToken) -> Result<()> {
         tokens: numbers(&reports[0][0]["profiles"]["share"]).len(),
         variants,
     };
-    println!("{}", serde_json::to_string_pretty(&figures).expect("plain numbers"));
+    say!("{}", serde_json::to_string_pretty(&figures).expect("plain numbers"));
     Ok(())
 }
 

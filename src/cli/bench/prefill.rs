@@ -95,7 +95,7 @@ pub(super) fn run(args: &PrefillArgs, cancel: &CancelToken) -> Result<()> {
         matrix_product_gflops: [before, after],
         runs,
     };
-    println!("{}", serde_json::to_string_pretty(&figures).expect("plain numbers"));
+    say!("{}", serde_json::to_string_pretty(&figures).expect("plain numbers"));
     Ok(())
 }
 

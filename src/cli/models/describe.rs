@@ -1,7 +1,7 @@
 //! An architecture in words and as JSON.
 
 use crate::model::ModelSpec;
-use crate::model::spec::{BlockKind, NormKind, QkNorm, RopeScaling, RopeSpec};
+use crate::model::spec::{BlockKind, ExpertGate, NormKind, QkNorm, RopeScaling, RopeSpec};
 use serde_json::{Map, Value, json};
 
 /// One fact about a model: its label, how a person reads it, and the value for programs.
@@ -206,6 +206,9 @@ fn norm(spec: &ModelSpec) -> Fact {
 fn mlp(spec: &ModelSpec) -> Fact {
     let gate = if spec.gated_mlp { "gated " } else { "" };
     let mut said = format!("{gate}{:?}", spec.activation);
+    if spec.moe.as_ref().is_some_and(|moe| moe.gate != ExpertGate::Plain) {
+        "clamped SwiGLU".clone_into(&mut said);
+    }
     let experts = spec.moe.as_ref().map(|moe| {
         let layers = moe.layers.iter().filter(|has| **has).count();
         said = format!("{said}; {} of {} experts per token in {layers} layers", moe.active, moe.experts);

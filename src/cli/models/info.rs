@@ -131,9 +131,9 @@ fn in_json(glimpse: &Glimpse, known: &Known) -> String {
         "spec": object(&describe(&known.spec)),
         "parameters": parameters,
         "memory_bytes": {
-            "f32": 4 * parameters,
-            "bf16": 2 * parameters,
-            "f16": 2 * parameters,
+            "f32": parameters.saturating_mul(4),
+            "bf16": parameters.saturating_mul(2),
+            "f16": parameters.saturating_mul(2),
             "stored": known.stored.bytes,
         },
         "stored_as": known.stored.types,
@@ -155,11 +155,11 @@ fn in_words(glimpse: &Glimpse, known: &Known) -> String {
     }
     lines.extend(describe(&known.spec).into_iter().map(|fact| (fact.label, fact.text)));
     lines.push(("Parameters", super::thousands(parameters)));
-    lines.push(("Memory as f32", format_bytes(4 * parameters)));
-    lines.push(("Memory as bf16, f16", format_bytes(2 * parameters)));
-    lines.push(("Memory as stored", known.stored.in_words()));
+    lines.push(("Memory as f32", format_bytes(parameters.saturating_mul(4))));
+    lines.push(("Memory as bf16, f16", format_bytes(parameters.saturating_mul(2))));
+    lines.push(("In the file", known.stored.in_words()));
     lines.extend(tokenizer_facts(known).into_iter().map(|fact| (fact.label, fact.text)));
-    lines.extend(warnings(known).into_iter().map(|warning| ("Note", warning)));
+    lines.extend(warnings(known).into_iter().map(|warning| ("Note", crate::text::one_line(&warning))));
     let width = lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
     let lines: Vec<String> = lines.iter().map(|(label, text)| format!("{label:width$}  {text}")).collect();
     lines.join("\n") + "\n"

@@ -31,7 +31,7 @@ pub(super) const MPT_KEYS: Synonyms = &[
 
 /// Layer norms, biases everywhere, an MLP without a gate, four times as wide as the stream.
 fn classic(keys: &Keys<'_>, context: usize) -> Read {
-    let (hidden, heads) = (keys.dimension("hidden_size")?, keys.dimension("num_attention_heads")?);
+    let (hidden, heads) = (keys.dimension("hidden_size")?, keys.heads("num_attention_heads")?);
     if hidden % heads != 0 {
         return Err(format!("hidden_size {hidden} is no multiple of {heads} heads"));
     }
@@ -75,6 +75,7 @@ pub(super) fn gpt_neox(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
     let rope = RopeDefaults {
         theta: keys.positive("rotary_emb_base")?.unwrap_or(10_000.0),
         part: keys.positive("rotary_pct")?.unwrap_or(0.25),
+        reads_part: false,
     };
     spec.set_rope(read_rope(keys, spec.head_dim, spec.context, rope, warnings)?);
     spec.norm.eps = keys.number("layer_norm_eps")?.unwrap_or(1e-5);
@@ -120,14 +121,18 @@ pub(super) fn falcon(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
     spec.tied_embeddings = keys.flag_or("tie_word_embeddings", true)?;
     let bias = keys.flag_or("bias", false)?;
     (spec.qkv_bias, spec.output_bias, spec.mlp_bias) = (bias, bias, bias);
-    let new = keys.flag_or("new_decoder_architecture", false)?;
+    // The 40B's first files are of a type of their own, which says the same.
+    let new = keys.flag_or("new_decoder_architecture", spec.architecture == "RefinedWeb")?;
     let multi_query = keys.flag_or("multi_query", true)?;
-    let groups = keys.optional_dimension("num_kv_heads")?;
+    let groups = keys.few("num_kv_heads")?;
     spec.kv_heads = match (new, multi_query) {
         (true, _) => groups.unwrap_or(spec.heads),
         (false, true) => 1,
         (false, false) => spec.heads,
     };
+    if keys.flag_or("apply_residual_connection_post_layernorm", false)? {
+        return Err("apply_residual_connection_post_layernorm true is not supported for falcon".to_owned());
+    }
     let parallel = keys.flag_or("parallel_attn", true)?;
     let norms = keys.optional_dimension("num_ln_in_parallel_attn")?.unwrap_or(if new { 2 } else { 1 });
     spec.block = match (new || parallel, norms) {
@@ -209,8 +214,12 @@ pub(super) fn mpt(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
 
 pub(super) fn phi(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
     let mut spec = classic(keys, 2048)?;
-    spec.kv_heads = keys.optional_dimension("num_key_value_heads")?.unwrap_or(spec.heads);
-    let rope = RopeDefaults { theta: 10_000.0, part: 0.5 };
+    spec.kv_heads = keys.few("num_key_value_heads")?.unwrap_or(spec.heads);
+    if let Some(width) = keys.optional_dimension("head_dim")? {
+        spec.head_dim = width;
+        spec.attention_scale = 1.0 / (width as f64).sqrt();
+    }
+    let rope = RopeDefaults { theta: 10_000.0, part: 0.5, reads_part: true };
     spec.set_rope(read_rope(keys, spec.head_dim, spec.context, rope, warnings)?);
     spec.norm.eps = keys.number("layer_norm_eps")?.unwrap_or(1e-5);
     spec.activation = activation(keys, "hidden_act", "gelu_new")?;

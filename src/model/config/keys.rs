@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 /// No dimension of a real model comes near; a larger one would only size an allocation.
 pub(in crate::model) const MAX_DIMENSION: u64 = 1 << 24;
+/// No model has as many heads or experts.
+const MAX_HEADS: usize = 1 << 14;
 /// No model has as many layers; every layer takes memory before a tensor is looked for.
 const MAX_LAYERS: usize = 4096;
 
@@ -41,6 +43,18 @@ impl<'a> Keys<'a> {
         found
     }
 
+    /// The name that the file has for a key, with the object that it stands in; ours where it has none.
+    fn shown(&self, key: &str) -> String {
+        let names = self.synonyms.iter().filter(|(ours, _)| *ours == key).map(|(_, theirs)| *theirs);
+        let name = names.chain([key]).find(|name| self.map.contains_key(*name)).unwrap_or(key);
+        format!("{}{name}", self.path)
+    }
+
+    /// Whether the file says null, which some keys tell from leaving out.
+    pub(super) fn is_null(&self, key: &str) -> bool {
+        self.map.get(key).is_some_and(Value::is_null)
+    }
+
     fn wrong<T>(&self, key: &str, value: &Value, wanted: &str) -> Result<T, String> {
         let shown = value.to_string();
         let shown = if shown.chars().count() > 40 {
@@ -48,7 +62,12 @@ impl<'a> Keys<'a> {
         } else {
             shown
         };
-        Err(format!("{}{key} is {shown}, not {wanted}", self.path))
+        Err(format!("{} is {shown}, not {wanted}", self.shown(key)))
+    }
+
+    /// Whether the file has a value for a key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.map.get(key).is_some_and(|value| !value.is_null())
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, String> {
@@ -67,7 +86,7 @@ impl<'a> Keys<'a> {
         if number > 0.0 {
             Ok(Some(number))
         } else {
-            Err(format!("{}{key} is {number}, not positive", self.path))
+            Err(format!("{} is {number}, not positive", self.shown(key)))
         }
     }
 
@@ -98,9 +117,23 @@ impl<'a> Keys<'a> {
     pub(super) fn layers(&self, key: &str) -> Result<usize, String> {
         let layers = self.dimension(key)?;
         if layers > MAX_LAYERS {
-            return Err(format!("{}{key} is {layers}, not a number of layers", self.path));
+            return Err(format!("{} is {layers}, not a number of layers", self.shown(key)));
         }
         Ok(layers)
+    }
+
+    /// A number of heads or experts.
+    pub(super) fn few(&self, key: &str) -> Result<Option<usize>, String> {
+        match self.optional_dimension(key)? {
+            Some(count) if count > MAX_HEADS => {
+                Err(format!("{} is {count}, more than any model has", self.shown(key)))
+            }
+            count => Ok(count),
+        }
+    }
+
+    pub(super) fn heads(&self, key: &str) -> Result<usize, String> {
+        self.few(key)?.ok_or_else(|| format!("{}{key} is missing", self.path))
     }
 
     /// A count that may be 0.

@@ -30,14 +30,14 @@ pub(super) fn base(keys: &Keys<'_>, defaults: &Base, warnings: &mut Warnings) ->
 
 /// The same without the rotary embedding.
 fn sizes(keys: &Keys<'_>, defaults: &Base) -> Read {
-    let (hidden, heads) = (keys.dimension("hidden_size")?, keys.dimension("num_attention_heads")?);
+    let (hidden, heads) = (keys.dimension("hidden_size")?, keys.heads("num_attention_heads")?);
     let architecture = keys.text("model_type")?.unwrap_or_default();
     let mut spec = ModelSpec::llama(
         architecture,
         Dimensions {
             layers: keys.layers("num_hidden_layers")?,
             heads,
-            kv_heads: keys.optional_dimension("num_key_value_heads")?.unwrap_or(heads),
+            kv_heads: keys.few("num_key_value_heads")?.unwrap_or(heads),
             head_dim: keys.optional_dimension("head_dim")?.unwrap_or(hidden / heads),
             hidden,
             mlp_hidden: keys.dimension("intermediate_size")?,
@@ -74,7 +74,12 @@ pub(super) fn llama(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
 }
 
 pub(super) fn mistral(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
-    let mut spec = base(keys, &Base::default(), warnings)?;
+    windowed(keys, &Base::default(), warnings)
+}
+
+/// A window on all layers, where there is one.
+pub(super) fn windowed(keys: &Keys<'_>, defaults: &Base, warnings: &mut Warnings) -> Read {
+    let mut spec = base(keys, defaults, warnings)?;
     let window = keys.optional_dimension("sliding_window")?;
     spec.windows = read_windows(keys, spec.layers, window, |_| true)?;
     Ok(spec)
@@ -105,41 +110,47 @@ pub(super) fn qwen3(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
 
 /// What all Gemmas share: scaled and tied embeddings, norms with `1 + w`, GELU by tanh.
 fn gemma_base(keys: &Keys<'_>, spec: &mut ModelSpec) -> Result<(), String> {
-    // An old config says `gelu` where the model was trained with the tanh form; transformers reads the newer key only.
-    keys.present("hidden_act");
     spec.activation = activation(keys, "hidden_activation", "gelu_pytorch_tanh")?;
     spec.norm.plus_one = true;
     spec.embedding_scale = (spec.hidden as f64).sqrt();
     attention_bias(keys, spec, false)
 }
 
-const GEMMA: Base = Base { tied: true, eps: 1e-6, rope: RopeDefaults { theta: 10_000.0, part: 1.0 } };
+const GEMMA: Base =
+    Base { tied: true, eps: 1e-6, rope: RopeDefaults { theta: 10_000.0, part: 1.0, reads_part: false } };
 
 pub(super) fn gemma(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
-    // The old configs' `hidden_act` may be `gelu`, which is a known name.
     let mut spec = base(keys, &GEMMA, warnings)?;
+    let named = keys.has("hidden_act").then_some(spec.activation);
     gemma_base(keys, &mut spec)?;
+    // The first files say `gelu` where the model was trained with the tanh form.
+    spec.activation = match named {
+        Some(Activation::Gelu) => Activation::GeluTanh,
+        Some(other) => other,
+        None => spec.activation,
+    };
     Ok(spec)
 }
 
 /// Gemma 2's and 3's soft-caps, query scale and norms.
-fn gemma2_base(
-    keys: &Keys<'_>,
-    spec: &mut ModelSpec,
-    caps: (Option<f64>, Option<f64>),
-) -> Result<(), String> {
+fn gemma2_base(keys: &Keys<'_>, spec: &mut ModelSpec) -> Result<(), String> {
     gemma_base(keys, spec)?;
     spec.block = BlockKind::Sandwich;
     let scalar = keys.positive("query_pre_attn_scalar")?.unwrap_or(256.0);
     spec.attention_scale = 1.0 / scalar.sqrt();
-    spec.attention_softcap = keys.positive("attn_logit_softcapping")?.or(caps.0);
-    spec.logits_softcap = keys.positive("final_logit_softcapping")?.or(caps.1);
+    spec.logits_softcap = keys.positive("final_logit_softcapping")?;
     Ok(())
 }
 
 pub(super) fn gemma2(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
     let mut spec = base(keys, &GEMMA, warnings)?;
-    gemma2_base(keys, &mut spec, (None, None))?;
+    gemma2_base(keys, &mut spec)?;
+    // Left out they are there; null takes them away.
+    let cap = |key: &str, default: f64| {
+        Ok::<_, String>(keys.positive(key)?.or((!keys.is_null(key)).then_some(default)))
+    };
+    spec.attention_softcap = cap("attn_logit_softcapping", 50.0)?;
+    spec.logits_softcap = cap("final_logit_softcapping", 30.0)?;
     let window = keys.optional_dimension("sliding_window")?.unwrap_or(4096);
     spec.windows = read_windows(keys, spec.layers, Some(window), |layer| layer % 2 == 0)?;
     Ok(spec)
@@ -147,15 +158,15 @@ pub(super) fn gemma2(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
 
 pub(super) fn gemma3(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
     let mut spec = sizes_of_gemma3(keys)?;
-    gemma2_base(keys, &mut spec, (None, None))?;
+    gemma2_base(keys, &mut spec)?;
     spec.qk_norm = QkNorm::PerHead;
     let window = keys.optional_dimension("sliding_window")?.unwrap_or(4096);
     let pattern = keys.optional_dimension("sliding_window_pattern")?.unwrap_or(6);
     spec.windows = read_windows(keys, spec.layers, Some(window), |layer| (layer + 1) % pattern != 0)?;
     let (dim, context) = (spec.head_dim, spec.context);
-    let global = RopeDefaults { theta: 1_000_000.0, part: 1.0 };
+    let global = RopeDefaults { theta: 1_000_000.0, part: 1.0, reads_part: true };
     let local_theta = keys.positive("rope_local_base_freq")?.unwrap_or(10_000.0);
-    let local = RopeDefaults { theta: local_theta, part: 1.0 };
+    let local = RopeDefaults { theta: local_theta, part: 1.0, reads_part: true };
     let by_kind = keys.object("rope_parameters")?;
     let nested = by_kind.as_ref().map(|by_kind| {
         Ok::<_, String>((by_kind.object("full_attention")?, by_kind.object("sliding_attention")?))
@@ -165,8 +176,13 @@ pub(super) fn gemma3(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
             read_rope_object(keys, Some(full), dim, context, global, warnings)?,
             read_rope_object(keys, sliding, dim, context, local, warnings)?,
         ],
+        Some(_) => {
+            return Err(
+                "rope_parameters has no full_attention: gemma3 has one for each kind of layer".to_owned()
+            );
+        }
         // The scaling of the older style is the global layers' alone.
-        _ => vec![
+        None => vec![
             read_rope(keys, dim, context, global, warnings)?,
             crate::model::spec::RopeSpec::plain(local_theta, dim),
         ],
@@ -178,14 +194,13 @@ pub(super) fn gemma3(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
 /// Gemma 3's text configuration within a model of text and images leaves out what equals the defaults
 /// of its class, those of the 4B model.
 fn sizes_of_gemma3(keys: &Keys<'_>) -> Read {
-    let (hidden, heads) =
-        (keys.dimension("hidden_size")?, keys.optional_dimension("num_attention_heads")?.unwrap_or(8));
+    let (hidden, heads) = (keys.dimension("hidden_size")?, keys.few("num_attention_heads")?.unwrap_or(8));
     let mut spec = ModelSpec::llama(
         keys.text("model_type")?.unwrap_or("gemma3_text"),
         Dimensions {
             layers: keys.layers("num_hidden_layers")?,
             heads,
-            kv_heads: keys.optional_dimension("num_key_value_heads")?.unwrap_or(4),
+            kv_heads: keys.few("num_key_value_heads")?.unwrap_or(4),
             head_dim: keys.optional_dimension("head_dim")?.unwrap_or(256),
             hidden,
             mlp_hidden: keys.dimension("intermediate_size")?,
@@ -199,7 +214,14 @@ fn sizes_of_gemma3(keys: &Keys<'_>) -> Read {
 }
 
 pub(super) fn phi3(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
-    let mut spec = base(keys, &Base { eps: 1e-5, ..Base::default() }, warnings)?;
+    let rope = RopeDefaults { reads_part: true, ..RopeDefaults::default() };
+    let mut spec = base(keys, &Base { eps: 1e-5, rope, ..Base::default() }, warnings)?;
+    // Some files have them; transformers builds the model without.
+    for bias in ["attention_bias", "mlp_bias", "lm_head_bias"] {
+        if keys.flag_or(bias, false)? {
+            return Err(format!("{bias} true is not supported for phi3"));
+        }
+    }
     let window = keys.optional_dimension("sliding_window")?;
     spec.windows = read_windows(keys, spec.layers, window, |_| true)?;
     Ok(spec)
@@ -210,12 +232,11 @@ pub(super) fn olmo2(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
     attention_bias(keys, &mut spec, false)?;
     spec.block = BlockKind::OutputNorm;
     spec.qk_norm = QkNorm::AllHeads;
-    spec.qkv_clip = keys.positive("clip_qkv")?;
     Ok(spec)
 }
 
 pub(super) fn smollm3(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
-    let rope = RopeDefaults { theta: 2_000_000.0, part: 1.0 };
+    let rope = RopeDefaults { theta: 2_000_000.0, part: 1.0, reads_part: false };
     let mut spec = base(keys, &Base { tied: true, rope, ..Base::default() }, warnings)?;
     attention_bias(keys, &mut spec, false)?;
     spec.mlp_bias = keys.flag_or("mlp_bias", false)?;
@@ -247,6 +268,9 @@ pub(super) fn granite(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
 pub(super) fn starcoder2(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
     let mut spec = base(keys, &Base { tied: true, ..Base::default() }, warnings)?;
     spec.activation = activation(keys, "hidden_act", "gelu_pytorch_tanh")?;
+    // What the first files carry over from their training code.
+    keys.present("activation_function");
+    keys.present("layer_norm_epsilon");
     spec.norm.kind = NormKind::Layer;
     spec.norm.has_bias = true;
     spec.norm.eps = keys.number("norm_epsilon")?.unwrap_or(1e-5);
@@ -264,9 +288,12 @@ pub(super) fn starcoder2(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
 }
 
 pub(super) fn stablelm(keys: &Keys<'_>, warnings: &mut Warnings) -> Read {
+    if keys.number("rotary_scaling_factor")?.is_some_and(|factor| factor != 1.0) {
+        return Err("rotary_scaling_factor is not supported for stablelm".to_owned());
+    }
     // Very old configs say `rope_pct`.
     let part = keys.positive("rope_pct")?.unwrap_or(0.25);
-    let rope = RopeDefaults { theta: 10_000.0, part };
+    let rope = RopeDefaults { theta: 10_000.0, part, reads_part: true };
     let mut spec = base(keys, &Base { rope, ..Base::default() }, warnings)?;
     spec.norm.kind = NormKind::Layer;
     spec.norm.has_bias = true;

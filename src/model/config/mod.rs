@@ -84,6 +84,8 @@ const ONLY: &[(&str, bool)] = &[
     ("is_encoder_decoder", false),
     ("use_bidirectional_attention", false),
     ("tie_encoder_decoder", false),
+    ("rope_interleaved", false),
+    ("use_mrope", false),
 ];
 
 /// Architectures that this version runs, for messages.
@@ -110,11 +112,14 @@ pub fn read_config(path: &Path) -> Result<ConfigReading, ModelError> {
             path: path.to_owned(),
         });
     };
-    // A model of text and images keeps its language model's keys apart.
-    let map = map.get("text_config").and_then(Value::as_object).unwrap_or(&map);
     let mut warnings = Vec::new();
-    let keys = Keys::new(map, "", family.synonyms);
-    let spec = read_family(family, &keys, &mut warnings).and_then(ModelSpec::checked);
+    let whole = Keys::new(&map, "", family.synonyms);
+    // A model of text and images keeps its language model's keys apart.
+    let text = map.get("text_config").and_then(Value::as_object).filter(|_| architecture == "gemma3");
+    let keys = text.map_or(whole, |text| Keys::new(text, "", family.synonyms));
+    let spec = check_quantization(&Keys::new(&map, "", &[]))
+        .and_then(|()| read_family(family, &keys, &mut warnings))
+        .and_then(ModelSpec::checked);
     let spec = spec.map_err(|why| ModelError::Config { why, path: path.to_owned() })?;
     warnings.extend(keys.unknown());
     Ok(ConfigReading { spec, layout: family.layout, warnings })
@@ -126,21 +131,28 @@ fn read_family(family: &Family, keys: &Keys<'_>, warnings: &mut Vec<String>) -> 
             return Err(format!("{key} {} is not supported", !wanted));
         }
     }
-    if let Some(quantization) = keys.object("quantization_config")? {
+    keys.present("quantization_config");
+    (family.read)(keys, warnings)
+}
+
+/// Weights that were quantised with a method of their own can't be read, MXFP4 apart.
+fn check_quantization(keys: &Keys<'_>) -> Result<(), String> {
+    for key in ["quantization_config", "compression_config"] {
+        let Some(quantization) = keys.object(key)? else { continue };
         let method = quantization.text("quant_method")?.unwrap_or("unknown");
         if method != "mxfp4" {
             return Err(format!(
-                "quantization_config {method:?} is not supported: take the unquantised model or a GGUF file"
+                "{key} {method:?} is not supported: take the unquantised model or a GGUF file"
             ));
         }
     }
-    (family.read)(keys, warnings)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::spec::RopeScaling;
+    use crate::model::spec::{Activation, RopeScaling};
 
     use serde_json::Map;
 
@@ -232,8 +244,6 @@ mod tests {
             ),
             ("rope_scaling", serde_json::json!([1]), "rope_scaling is [1], not an object"),
             ("rope_theta", 0.into(), "rope_theta is 0, not positive"),
-            ("partial_rotary_factor", 1.5.into(), "partial_rotary_factor is 1.5, more than the whole head"),
-            ("partial_rotary_factor", 0.1.into(), "rotary embedding on 0 of 8"),
             ("rms_norm_eps", 0.into(), "norm epsilon 0"),
             ("rms_norm_eps", "NaN".into(), r#"rms_norm_eps is "NaN", not a number"#),
             ("add_cross_attention", true.into(), "add_cross_attention true is not supported"),
@@ -297,5 +307,40 @@ mod tests {
             let error = of(&[wrong]).expect_err(wording);
             assert!(error.contains(wording), "{error}");
         }
+    }
+
+    /// What a family takes where its file says nothing, or says what transformers does not read.
+    #[test]
+    fn families_have_their_own_defaults() {
+        let of = |family: &str, changes: &[(&str, Value)]| {
+            let mut all = vec![("model_type", family.into())];
+            all.extend_from_slice(changes);
+            read(&with(&all)).expect(family)
+        };
+        let gemma2 = of("gemma2", &[]).spec;
+        assert_eq!((gemma2.attention_softcap, gemma2.logits_softcap), (Some(50.0), Some(30.0)));
+        let off = of("gemma2", &[("attn_logit_softcapping", Value::Null)]).spec;
+        assert_eq!((off.attention_softcap, off.logits_softcap), (None, Some(30.0)));
+        assert_eq!(of("mixtral", &[]).spec.ropes[0].theta, 1e6);
+        let RopeScaling::Yarn { factor, .. } = of("gpt_oss", &[]).spec.ropes[0].scaling else {
+            panic!("YaRN")
+        };
+        assert_eq!(factor, 32.0);
+        assert_eq!(of("gemma", &[("hidden_act", "gelu".into())]).spec.activation, Activation::GeluTanh);
+
+        // Half a head is rotated only in the families that read the key.
+        let part = [("partial_rotary_factor", 0.5.into())];
+        assert_eq!(of("phi3", &part).spec.ropes[0].dim, 4);
+        let llama = of("llama", &part);
+        assert_eq!(llama.spec.ropes[0].dim, 8);
+        assert_eq!(llama.warnings, ["config.json: partial_rotary_factor is not known here and was ignored"]);
+
+        let lists =
+            serde_json::json!({"type": "yarn", "short_factor": [1, 1, 1, 1], "long_factor": [2, 2, 2, 2]});
+        let old =
+            of("phi3", &[("rope_scaling", lists), ("original_max_position_embeddings", 16.into())]).spec;
+        assert!(matches!(old.ropes[0].scaling, RopeScaling::LongRope { .. }));
+        let phi = of("phi", &[("head_dim", 16.into())]).spec;
+        assert_eq!((phi.head_dim, phi.attention_scale), (16, 0.25));
     }
 }

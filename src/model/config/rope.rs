@@ -9,11 +9,14 @@ pub(super) struct RopeDefaults {
     pub(super) theta: f64,
     /// Part of a head that is rotated.
     pub(super) part: f64,
+    /// Whether transformers reads `partial_rotary_factor` beside the other keys for this family; the others
+    /// rotate the whole head whatever it says.
+    pub(super) reads_part: bool,
 }
 
 impl Default for RopeDefaults {
     fn default() -> Self {
-        Self { theta: 10_000.0, part: 1.0 }
+        Self { theta: 10_000.0, part: 1.0, reads_part: false }
     }
 }
 
@@ -42,10 +45,12 @@ pub(super) fn read_rope_object(
     warnings: &mut Vec<String>,
 ) -> Result<RopeSpec, String> {
     let nested_number = |key: &str| nested.as_ref().map_or(Ok(None), |nested| nested.positive(key));
-    let outer_theta = keys.positive("rope_theta")?;
+    let outer_theta = if keys.has("rotary_emb_base") { None } else { keys.positive("rope_theta")? };
     let theta = nested_number("rope_theta")?.or(outer_theta).unwrap_or(defaults.theta);
-    let outer_part = keys.positive("partial_rotary_factor")?;
-    let part = nested_number("partial_rotary_factor")?.or(outer_part).unwrap_or(defaults.part);
+    let outer_part = if defaults.reads_part { keys.positive("partial_rotary_factor")? } else { None };
+    let reads_nested = defaults.reads_part || defaults.part != 1.0;
+    let nested_part = if reads_nested { nested_number("partial_rotary_factor")? } else { None };
+    let part = nested_part.or(outer_part).unwrap_or(defaults.part);
     if part > 1.0 {
         return Err(format!("partial_rotary_factor is {part}, more than the whole head"));
     }
@@ -68,11 +73,9 @@ fn read_scaling(keys: &Keys<'_>, context: f64, outer_original: Option<f64>) -> R
     Ok(match kind {
         "default" => RopeScaling::None,
         "linear" => RopeScaling::Linear { factor: factor.ok_or_else(|| missing("factor"))? },
-        "dynamic" => RopeScaling::Dynamic {
-            factor: factor.ok_or_else(|| missing("factor"))?,
-            context: original.unwrap_or(context),
-        },
-        "yarn" => {
+        "dynamic" => RopeScaling::Dynamic { factor: factor.ok_or_else(|| missing("factor"))?, context },
+        // Phi-3's first files say yarn (or su) and mean LongRoPE.
+        "yarn" if !keys.has("short_factor") => {
             let factor = stretched().ok_or_else(|| missing("factor"))?;
             let given = keys.positive("attention_factor")?;
             let (mscale, all) = (keys.number("mscale")?, keys.number("mscale_all_dim")?);
@@ -91,7 +94,7 @@ fn read_scaling(keys: &Keys<'_>, context: f64, outer_original: Option<f64>) -> R
             high_freq_factor: keys.required_positive("high_freq_factor")?,
             original_context: original.ok_or_else(|| missing("original_max_position_embeddings"))?,
         },
-        "longrope" | "su" => {
+        "longrope" | "su" | "yarn" => {
             let original = original.ok_or_else(|| missing("original_max_position_embeddings"))?;
             let factor = factor.unwrap_or(context / original);
             let given = keys.positive("attention_factor")?;

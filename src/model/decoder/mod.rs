@@ -265,12 +265,14 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// A tensor, where the model has it: matrices in the type that they are kept in, vectors in the one that
-    /// is computed in.
+    /// A tensor, where the model has it: matrices in the type that they are kept in, norms and biases in the one
+    /// that is computed in.
     fn optional(&self, name: &str) -> Result<Option<Tensor>, ModelError> {
         let Some(shape) = self.inventory.get(name) else { return Ok(None) };
         let Placement { compute, device, .. } = self.placement;
-        let dtype = if shape.len() > 1 { self.placement.matrix_type() } else { *compute };
+        // A norm is a factor on what is computed, also where each head has its own.
+        let is_matrix = shape.len() > 1 && !name.ends_with("norm.weight");
+        let dtype = if is_matrix { self.placement.matrix_type() } else { *compute };
         // Narrow first: less crosses to the device.
         Ok(Some(self.source.tensor(name, shape)?.to_dtype(dtype)?.to_device(device)?))
     }

@@ -1,7 +1,7 @@
 //! The precision that weights are kept in, from the memory that there is. Pure.
 
 use crate::model::ModelSpec;
-use crate::model::spec::inventory;
+use crate::model::spec::{elements, inventory};
 use crate::units::format_bytes;
 
 /// How weights are kept. All computation is in f32, whatever this is.
@@ -107,11 +107,11 @@ pub enum PrecisionError {
 /// Bytes of all weights: matrices in `precision`, vectors in f32.
 fn dense_bytes(spec: &ModelSpec, precision: Precision) -> u64 {
     let width = if precision == Precision::F32 { 4 } else { 2 };
-    let of = |shape: &Vec<usize>| {
-        let elements: u64 = shape.iter().map(|&n| n as u64).product();
-        elements * if shape.len() > 1 { width } else { 4 }
+    let of = |(name, shape): (&String, &Vec<usize>)| {
+        let is_matrix = shape.len() > 1 && !name.ends_with("norm.weight");
+        elements(shape).saturating_mul(if is_matrix { width } else { 4 })
     };
-    inventory(spec).values().map(of).sum()
+    inventory(spec).iter().map(of).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

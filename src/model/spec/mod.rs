@@ -101,6 +101,11 @@ pub struct ModelSpec {
     pub moe: Option<MoeSpec>,
 }
 
+/// Elements of a tensor. A lying file's product must not wrap around to a small number.
+pub(in crate::model) fn elements(shape: &[usize]) -> u64 {
+    shape.iter().fold(1, |product, &n| product.saturating_mul(n as u64))
+}
+
 /// The sizes that every model has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dimensions {
@@ -260,6 +265,6 @@ impl ModelSpec {
     /// Number of weights, the embedding counted once when it is tied.
     #[must_use]
     pub fn parameters(&self) -> u64 {
-        inventory(self).values().map(|shape| shape.iter().map(|&n| n as u64).product::<u64>()).sum()
+        inventory(self).values().fold(0, |sum, shape| sum.saturating_add(elements(shape)))
     }
 }

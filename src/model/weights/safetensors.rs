@@ -33,7 +33,7 @@ impl SafetensorsWeights {
         let mut places = HashMap::new();
         for path in Self::files_of(folder)? {
             let mapped = MappedFile::open(&path).map_err(|e| ModelError::read(&e, &path))?;
-            let tensors = SafeTensors::deserialize(&mapped).map_err(|e| damaged(&e.to_string(), &path))?;
+            let tensors = SafeTensors::deserialize(&mapped).map_err(|e| damaged(&why(&e, &mapped), &path))?;
             places.extend(tensors.names().into_iter().map(|name| (name.to_owned(), files.len())));
             files.push((path, mapped));
         }
@@ -152,6 +152,18 @@ impl SafetensorsWeights {
         }
         bytes.into_iter().max_by_key(|(_, bytes)| *bytes).map_or_else(String::new, |(name, _)| name)
     }
+}
+
+/// What is wrong with a file; two things that are often saved in its place are known by their beginning.
+fn why(error: &safetensors::SafeTensorError, content: &[u8]) -> String {
+    let beginning = content.trim_ascii_start();
+    if beginning.starts_with(b"version https://git-lfs") {
+        return "it is a Git LFS pointer, not the weights: fetch them with git lfs pull".to_owned();
+    }
+    if beginning.starts_with(b"<") {
+        return "it is a web page, not the weights: download the file itself".to_owned();
+    }
+    error.to_string()
 }
 
 fn damaged(why: &str, path: &Path) -> ModelError {

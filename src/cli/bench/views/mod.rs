@@ -65,7 +65,7 @@ pub(super) fn run(args: &ViewsArgs, cancel: &CancelToken) -> Result<()> {
         // Memory that one length leaves behind must not count for the next.
         ref lengths => lengths.iter().filter_map(|&n| in_fresh_process(args, n)).collect(),
     };
-    println!("{}", serde_json::to_string_pretty(&reports).expect("plain numbers"));
+    say!("{}", serde_json::to_string_pretty(&reports).expect("plain numbers"));
     Ok(())
 }
 
