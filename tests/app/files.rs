@@ -67,7 +67,7 @@ fn a_session_is_saved_and_opens_in_a_window_without_its_model() {
     let path = folder.path().join("mine.sinkscope");
     assert!(path.is_file(), "the extension is added");
     assert_eq!(stage.dialogs.asked.borrow().last(), Some(&PickKind::SaveSession));
-    assert_eq!(stage.state().settings.recent_sessions, [path.clone()]);
+    assert_eq!(stage.state().settings.recent_sessions, std::slice::from_ref(&path));
 
     let mut other = opening(egui::Theme::Dark);
     other.engine.say(Event::Failed(sinkscope::Error::Usage("no network".to_owned())));

@@ -32,6 +32,7 @@ pub struct Mark {
 const MOST_ORIGINS: usize = 32;
 
 /// Everything that the window knows of files.
+#[expect(clippy::struct_excessive_bools, reason = "each is a dialog or a wish of its own")]
 pub struct Files {
     /// The session's file, once it was saved or opened.
     pub session: Option<PathBuf>,
