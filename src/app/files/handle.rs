@@ -314,9 +314,10 @@ impl AppState {
 
     /// The export that the view in the centre suggests.
     fn suggested_export(&self) -> Option<ExportChoice> {
-        self.run.as_ref()?;
+        let has_patterns = self.run.as_ref()?.capture.has_patterns();
         let focus = self.view.focus;
         let (view, layer) = match (self.view.tab, self.attention.focused((focus.layer, focus.head))) {
+            (Tab::Attention, _) if !has_patterns => (ViewName::Profile, Some(focus.layer)),
             (Tab::Attention, PatternOf::Head { layer, .. }) => (ViewName::Head, Some(layer)),
             (Tab::Attention, PatternOf::LayerMean(layer)) => (ViewName::Mean, Some(layer)),
             (Tab::Attention, PatternOf::ModelMean) => (ViewName::Mean, None),

@@ -108,6 +108,11 @@ impl Files {
         self.origins.push((capture, origin));
     }
 
+    /// The path to save to was not chosen after all: a wish to close ends with that.
+    pub(super) fn keep_open(&mut self) {
+        self.closes_when_saved = false;
+    }
+
     /// Notes that a capture is what the engine was asked for.
     pub(super) fn came_from_asked(&mut self, capture: u64) {
         if let Some(origin) = self.asked.take() {
