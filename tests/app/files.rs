@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const TEXT: &str =
-    "It's \"quoted\", $HOME `costs` 5 %;\nand 空 \\ goes on: the quick brown fox jumps over it.";
+    "It's \"quoted\", $HOME `costs` 5 %;\nand é \\ goes on: the quick brown fox jumps over it.";
 
 /// A window that shows a run of a prompt that the user wrote.
 fn with_own_prompt() -> Stage {
