@@ -493,3 +493,30 @@ fn info_tells_a_gguf_by_its_header() {
     assert_eq!(code, 1);
     assert!(line.contains("GGUF file is damaged") && line.ends_with("cut.gguf"), "{line}");
 }
+
+#[test]
+fn json_may_stand_on_the_line_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = "[1,2,3,4,5,6,7,8,9,10]";
+    let ids = file(folder.path(), "ids.json", json.as_bytes());
+    let tokens = |name: &str, ids: &str, heads: &str| {
+        let path = folder.path().join(name);
+        let out = path.display().to_string();
+        let output =
+            sinkscope(&["analyze", "--model", &tiny(), "--token-ids", ids, "--heads", heads, "--csv", &out]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(path).expect("a table")
+    };
+    assert_eq!(tokens("a.csv", json, "all"), tokens("b.csv", &ids, "0-3"), "the model has four heads");
+    assert_ne!(tokens("a.csv", json, "all"), tokens("c.csv", &ids, "0"));
+    let bad = [
+        (["--token-ids", "[1,x]"], "--token-ids is no list of ids"),
+        (["--chat", "[{}]"], "--chat is no chat"),
+    ];
+    for ([option, value], wanted) in bad {
+        let (line, code) = failure(&["analyze", "--model", &tiny(), option, value]);
+        assert!(line.contains(wanted) && code == 2, "{line} {code}");
+    }
+    let (line, code) = failure(&["analyze", "--model", &tiny(), "--token-ids", json, "--heads", "9"]);
+    assert!(line.contains("\"9\" is no head; the model has 0-") && code == 2, "{line} {code}");
+}

@@ -29,6 +29,9 @@ impl AppState {
             Command::OpenPath(path) => self.open_path(path),
             Command::ShowPathField(show) => {
                 self.path_field = show.then(String::new);
+                if !show {
+                    self.files.keep_open();
+                }
                 self.files.path_is_for = None;
             }
             Command::SetPathField(path) => self.path_field = Some(path),
@@ -171,7 +174,7 @@ impl AppState {
                 self.write_to(kind, path);
             }
             (_, Picked::Path(path)) => self.open_model(ModelRef::Path(path)),
-            (_, Picked::Cancelled) => {}
+            (_, Picked::Cancelled) => self.files.keep_open(),
             (kind, Picked::Unavailable) => {
                 self.path_field = Some(String::new());
                 self.files.path_is_for = Some(kind).filter(|kind| kind.writes());
@@ -300,7 +303,7 @@ impl AppState {
 
     /// Has the worker compute the partners of the selected and the locked tokens that are not there.
     pub(super) fn ask_for_partners(&mut self) {
-        let Some(run) = &self.run else { return };
+        let Some(run) = self.run.as_ref().filter(|run| run.capture.has_patterns()) else { return };
         let wanted: Vec<_> = [self.view.selection().all(), self.tokens.locked.clone()]
             .iter()
             .filter_map(|tokens| run.partners_key(&self.view, tokens))

@@ -131,6 +131,9 @@ pub fn heads_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result<
         "induction",
         "peak_share",
     ]);
+    if !capture.has_patterns() {
+        return Err(ExportError::NoPatterns);
+    }
     let heads = capture.model.spec.heads;
     let sinks = &analysis.detection.flagged;
     let rows: Vec<Vec<Field>> = (0..capture.layers.len() * heads)

@@ -37,6 +37,6 @@ pub(super) struct Member {
 }
 
 /// A digest as lower-case hex.
-pub(super) fn hex(digest: &[u8]) -> String {
+pub(crate) fn hex(digest: &[u8]) -> String {
     digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }

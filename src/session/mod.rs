@@ -13,6 +13,7 @@ mod rounding;
 mod texts;
 mod write;
 
+pub(crate) use manifest::hex;
 pub use read::read_session;
 pub use write::{predicted_bytes, write_session};
 

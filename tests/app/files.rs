@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const TEXT: &str =
-    "It's \"quoted\", $HOME `costs` 5 %;\nand 空 \\ goes on: the quick brown fox jumps over it.";
+    "It's \"quoted\", $HOME `costs` 5 %;\nand é \\ goes on: the quick brown fox jumps over it.";
 
 /// A window that shows a run of a prompt that the user wrote.
 fn with_own_prompt() -> Stage {
@@ -67,7 +67,7 @@ fn a_session_is_saved_and_opens_in_a_window_without_its_model() {
     let path = folder.path().join("mine.sinkscope");
     assert!(path.is_file(), "the extension is added");
     assert_eq!(stage.dialogs.asked.borrow().last(), Some(&PickKind::SaveSession));
-    assert_eq!(stage.state().settings.recent_sessions, [path.clone()]);
+    assert_eq!(stage.state().settings.recent_sessions, std::slice::from_ref(&path));
 
     let mut other = opening(egui::Theme::Dark);
     other.engine.say(Event::Failed(sinkscope::Error::Usage("no network".to_owned())));
@@ -255,7 +255,9 @@ fn the_copied_command_writes_what_the_window_exports() {
     let mut state = AppState::new(services, Settings::default(), true);
     state.handle(Command::SetPromptKind(PromptKind::Text));
     state.handle(Command::SetPromptText(TEXT.to_owned()));
-    state.handle(Command::OpenModel(ModelRef::Path("tests/fixtures/tiny/llama".into())));
+    state.handle(Command::OpenModel(ModelRef::Path(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tiny/llama"),
+    )));
     let mut harness =
         builder(egui::Theme::Dark).build_eframe(move |creation| App::new(&creation.egui_ctx, state));
     step_until(&mut harness, "a run", |state| state.run.is_some());
@@ -310,9 +312,9 @@ fn the_copied_command_writes_what_the_window_exports() {
                 .expect(&line);
             let (window, command) = (std::fs::read(&window).unwrap(), std::fs::read(&command).unwrap());
             if format == FileFormat::Json && view != ViewName::Head {
-                assert_eq!(without_times(&window), without_times(&command), "{line}");
+                assert!(without_times(&window) == without_times(&command), "{line}");
             } else {
-                assert_eq!(window, command, "{line}");
+                assert!(window == command, "{line}");
             }
         }
     }
@@ -323,6 +325,10 @@ fn without_times(json: &[u8]) -> serde_json::Value {
     let mut value: serde_json::Value = serde_json::from_slice(json).expect("JSON");
     for name in ["timing_ms", "memory", "full_prefill_ms"] {
         value.as_object_mut().expect("an object").remove(name);
+    }
+    if let Some(model) = value.get_mut("model").and_then(|model| model.as_object_mut()) {
+        // It says how much memory was free.
+        model.remove("dtype_reason");
     }
     if let Some(cases) = value.get_mut("cases").and_then(|cases| cases.as_array_mut()) {
         cases.iter_mut().for_each(|case| drop(case.as_object_mut().expect("a case").remove("timing_ms")));

@@ -53,7 +53,8 @@ impl Forgery {
             .filter(|(name, _)| name != "manifest.json")
             .map(|(name, bytes)| {
                 let digest = Sha256::digest(bytes);
-                (name.clone(), bytes.len(), digest.iter().map(|byte| format!("{byte:02x}")).collect())
+                let hex = digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+                (name.clone(), bytes.len(), hex)
             })
             .collect();
         self.json("manifest.json", |manifest| {
@@ -156,9 +157,12 @@ fn members_that_would_unfold_are_not_unfolded() {
 
 #[test]
 fn texts_and_arrays_that_do_not_fit_each_other_are_refused() {
-    let cases: [(&str, &dyn Fn(&mut Forgery)); 10] = [
+    type Change<'a> = &'a dyn Fn(&mut Forgery);
+    let cases: [(&str, Change<'_>); 10] = [
         ("nll_nats.npy", &|f| {
-            f.json("tokens.json", |tokens| drop(tokens["tokens"].as_array_mut().unwrap().pop()))
+            f.json("tokens.json", |tokens| {
+                tokens["tokens"].as_array_mut().unwrap().pop();
+            });
         }),
         ("no tokens", &|f| f.json("tokens.json", |tokens| tokens["tokens"] = json!([]))),
         ("layers/1/q.npy", &|f| f.member("layers/1/q.npy").truncate(1000)),
@@ -167,7 +171,7 @@ fn texts_and_arrays_that_do_not_fit_each_other_are_refused() {
         ("budget 0", &|f| f.json("evictions.json", |runs| runs[0]["case"]["budget"] = json!(0))),
         ("pin 4000", &|f| f.json("evictions.json", |runs| runs[0]["pins"] = json!([4000]))),
         ("history", &|f| {
-            f.json("evictions.json", |runs| runs[1]["case"] = json!({"policy": "fifo", "budget": 20}))
+            f.json("evictions.json", |runs| runs[1]["case"] = json!({"policy": "fifo", "budget": 20}));
         }),
         ("runs/2/", &|f| {
             f.json("evictions.json", |runs| {

@@ -30,9 +30,13 @@ impl Autosave {
         for attempt in 0..64 {
             let name = format!("{}-{attempt}", std::process::id());
             let lock_path = folder.join(format!("{name}.lock"));
+            let path = folder.join(format!("{name}.sinkscope"));
+            if path.exists() {
+                // Left by a program that had this one's number.
+                continue;
+            }
             let lock = File::options().write(true).create(true).truncate(false).open(&lock_path).ok()?;
             if lock.try_lock().is_ok() {
-                let path = folder.join(format!("{name}.sinkscope"));
                 return Some(Self {
                     path,
                     lock_path,
@@ -124,6 +128,17 @@ mod tests {
         let path = ours.path().to_owned();
         drop(ours);
         assert!(!path.exists() && std::fs::read_dir(folder.path()).expect("the folder").count() == 0);
+    }
+
+    #[test]
+    fn what_another_program_of_the_same_number_left_is_not_touched() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let theirs = folder.path().join(format!("{}-0.sinkscope", std::process::id()));
+        std::fs::write(&theirs, b"theirs").expect("written");
+        let ours = Autosave::take_place(folder.path()).expect("a place");
+        assert_ne!(ours.path(), theirs);
+        drop(ours);
+        assert_eq!(std::fs::read(&theirs).expect("there"), b"theirs");
     }
 
     #[test]

@@ -193,7 +193,7 @@ impl AppState {
             }
             FileDone::Autosaved { mark, result } => self.autosaved(mark, &result),
             FileDone::Opened { path, recovered, result: Ok(session) } => {
-                self.opened(path, recovered, *session)
+                self.opened(path, recovered, *session);
             }
             FileDone::Opened { path, result: Err(why), .. } => {
                 self.settings.recent_sessions.retain(|recent| *recent != path);
@@ -314,9 +314,10 @@ impl AppState {
 
     /// The export that the view in the centre suggests.
     fn suggested_export(&self) -> Option<ExportChoice> {
-        self.run.as_ref()?;
+        let has_patterns = self.run.as_ref()?.capture.has_patterns();
         let focus = self.view.focus;
         let (view, layer) = match (self.view.tab, self.attention.focused((focus.layer, focus.head))) {
+            (Tab::Attention, _) if !has_patterns => (ViewName::Profile, Some(focus.layer)),
             (Tab::Attention, PatternOf::Head { layer, .. }) => (ViewName::Head, Some(layer)),
             (Tab::Attention, PatternOf::LayerMean(layer)) => (ViewName::Mean, Some(layer)),
             (Tab::Attention, PatternOf::ModelMean) => (ViewName::Mean, None),
@@ -406,8 +407,7 @@ impl AppState {
             why: error.kind().to_string(),
             path: folder.clone(),
         })?;
-        let digest = Sha256::digest(text.as_bytes());
-        let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let name = crate::session::hex(&Sha256::digest(text.as_bytes())[..8]);
         let path = folder.join(format!("{name}.{extension}"));
         write_atomically(&path, |file| file.write_all(text.as_bytes()))?;
         origin.file = Some(path);

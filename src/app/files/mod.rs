@@ -32,6 +32,7 @@ pub struct Mark {
 const MOST_ORIGINS: usize = 32;
 
 /// Everything that the window knows of files.
+#[expect(clippy::struct_excessive_bools, reason = "each is a dialog or a wish of its own")]
 pub struct Files {
     /// The session's file, once it was saved or opened.
     pub session: Option<PathBuf>,
@@ -105,6 +106,11 @@ impl Files {
         let excess = (self.origins.len() + 1).saturating_sub(MOST_ORIGINS);
         self.origins.drain(..excess);
         self.origins.push((capture, origin));
+    }
+
+    /// The path to save to was not chosen after all: a wish to close ends with that.
+    pub(super) fn keep_open(&mut self) {
+        self.closes_when_saved = false;
     }
 
     /// Notes that a capture is what the engine was asked for.

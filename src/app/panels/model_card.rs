@@ -17,6 +17,11 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         Some(model) => facts(ui, model, commands),
         None => {
             ui.label(RichText::new("None loaded").color(Palette::of(ui).weak));
+            if let Some(run) = &state.run {
+                let model = &run.capture.model;
+                let tip = format!("{}\nsha256 {}", model.source, model.sha256);
+                ui.label(format!("Shown is a run of {}", model.name)).on_hover_text(tip);
+            }
         }
     }
     placement(ui, state.load, commands);

@@ -156,10 +156,14 @@ impl Capture {
         weights
     }
 
-    /// Scores `[rows, keys]` of one head, scaled and capped, visible or not.
+    /// Scores `[rows, keys]` of one head, scaled and capped, visible or not; NaN where queries and keys were not
+    /// kept.
     pub(super) fn scores(&self, layer: usize, head: usize, rows: &[usize], keys: Range<usize>) -> Vec<f32> {
         let (spec, captured) = (&self.model.spec, &self.layers[layer]);
         let (heads, kv_heads, dim) = (spec.heads, spec.kv_heads, spec.head_dim);
+        if captured.q.is_empty() || captured.k.is_empty() {
+            return vec![f32::NAN; rows.len() * keys.len()];
+        }
         let score = &captured.score;
         let scale = score.scale as f32;
         let mut q = Vec::with_capacity(rows.len() * dim);

@@ -78,6 +78,9 @@ pub fn draw(
     options: &ViewOptions,
     cancel: &CancelToken,
 ) -> Result<Drawing, ExportError> {
+    if !capture.has_patterns() && !matches!(view, View::Profile | View::Strip) {
+        return Err(ExportError::NoPatterns);
+    }
     let scene = Scene { capture, analysis, options, palette: options.theme.palette() };
     match view {
         View::Grid => grid::draw(&scene, cancel),
