@@ -3,11 +3,13 @@
 
 mod eviction;
 mod files;
+mod feel;
 mod flows;
 mod hub;
 #[path = "../source/hub_server.rs"]
 #[expect(dead_code, reason = "the tests of the source use more of it")]
 mod hub_server;
+mod names;
 mod real_engine;
 mod sinks;
 mod snapshots;
