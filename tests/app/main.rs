@@ -2,8 +2,8 @@
 //! and in `real_engine` not even the engine.
 
 mod eviction;
-mod files;
 mod feel;
+mod files;
 mod flows;
 mod hub;
 #[path = "../source/hub_server.rs"]

@@ -34,9 +34,7 @@ pub const ACTIONS: &[Action] = &[
     row(Run, "Cancel the running job", &[plain(Key::Escape)], Writing, |s| {
         s.job.as_ref().is_some_and(|job| !job.cancelling).then_some(Command::Cancel)
     }),
-    row(Run, "Open a GGUF file…", &[OPEN], Writing, |_| {
-        Some(Command::Pick(PickKind::ModelFile))
-    }),
+    row(Run, "Open a GGUF file…", &[OPEN], Writing, |_| Some(Command::Pick(PickKind::ModelFile))),
     row(Run, "Open a model folder…", &[], Writing, |_| Some(Command::Pick(PickKind::ModelFolder))),
     row(Run, "Open a prompt file…", &[command_shift(Key::O)], Writing, |_| {
         Some(Command::Pick(PickKind::PromptFile))
@@ -195,7 +193,8 @@ fn sinks_page(state: &AppState, page: SinksPage) -> Option<Command> {
 }
 
 fn lower_plot(state: &AppState, plot: LowerPlot) -> Option<Command> {
-    (state.run.is_some() && state.tokens.plot != plot).then_some(Command::Tokens(TokensCommand::ShowPlot(plot)))
+    (state.run.is_some() && state.tokens.plot != plot)
+        .then_some(Command::Tokens(TokensCommand::ShowPlot(plot)))
 }
 
 fn found(state: &AppState, by: isize) -> Option<Command> {
