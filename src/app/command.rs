@@ -3,7 +3,10 @@
 use super::eviction::EvictionCommand;
 use super::files::FilesCommand;
 use super::files::export::FileFormat;
+use super::fonts::Writing;
+use super::guide::GuideCommand;
 use super::hub::HubCommand;
+use super::layout::LayoutCommand;
 use super::panels::attention::AttentionCommand;
 use super::partners::Partners;
 use super::prompt::{PromptKind, Sample};
@@ -87,6 +90,10 @@ pub enum Command {
     Copy(String),
     /// Take a message away.
     DismissToast(u64),
+    /// Show a message's details, or hide them; with them it stays until it is dismissed.
+    ShowDetails(u64, bool),
+    /// Leave a message on show while the pointer is on it.
+    HoldToast(u64),
     /// Take the messages away that were shown long enough.
     ExpireToasts,
     /// Forget a recent model.
@@ -114,6 +121,17 @@ pub enum Command {
     Files(FilesCommand),
     /// The eviction view's own choices.
     Eviction(EvictionCommand),
+
+    /// Palette, sheet of keys, tour.
+    Guide(GuideCommand),
+    /// Panels and zoom.
+    Layout(LayoutCommand),
+    /// Take the last change of what is shown back.
+    Undo,
+    /// Make it again.
+    Redo,
+    /// No installed font has some characters of this kind.
+    FontMissing(Writing),
 }
 
 /// What a file dialog asks for.

@@ -6,7 +6,7 @@ use super::prompt::is_prompt_path;
 use super::run::Run;
 use super::running::RunningJob;
 use super::state::AppState;
-use super::toasts::Toast;
+use super::toasts::{self, Toast};
 use super::tokens::TokenSelection;
 use super::view::{LayerChoice, has_local_layers};
 use crate::Error;
@@ -20,8 +20,14 @@ use std::path::PathBuf;
 pub const THRESHOLDS: std::ops::RangeInclusive<f64> = 0.5..=20.0;
 
 impl AppState {
-    /// Carries out one command.
+    /// Carries out one command; what it changes of the view can be undone.
     pub fn handle(&mut self, command: Command) {
+        let before = self.before(&command);
+        self.carry_out(command);
+        self.note_step(before);
+    }
+
+    fn carry_out(&mut self, command: Command) {
         match command {
             Command::OpenModel(model) => self.open_model(model),
             Command::Pick(kind) => self.dialogs.ask(kind),
@@ -99,6 +105,8 @@ impl AppState {
             Command::SetTheme(theme) => self.settings.theme = theme,
             Command::Copy(text) => self.clipboard = Some(text),
             Command::DismissToast(id) => self.toasts.retain(|toast| toast.id != id),
+            Command::ShowDetails(id, show) => self.toast_mut(id, |toast| toast.show_details(show)),
+            Command::HoldToast(id) => self.toast_mut(id, Toast::hold),
             Command::ExpireToasts => self.toasts.retain(|toast| !toast.is_over()),
             Command::ForgetRecent(recent) => {
                 if recent < self.settings.recents.len() {
@@ -117,6 +125,11 @@ impl AppState {
             Command::Attention(command) => self.attention.handle(command),
             Command::Files(command) => self.files_command(command),
             Command::Eviction(command) => self.eviction_command(command),
+            Command::Guide(command) => self.guide_command(command),
+            Command::Layout(command) => self.layout_command(command),
+            Command::Undo => self.undo(),
+            Command::Redo => self.redo(),
+            Command::FontMissing(writing) => self.say_error(writing.notice().to_owned()),
         }
     }
 
@@ -269,7 +282,7 @@ impl AppState {
         } else if why.is_cancelled() {
             self.say("Cancelled".to_owned());
         } else {
-            self.say_error(why.to_string());
+            self.say_failure(why);
         }
         if opening && self.model.is_none() {
             self.model_failure = Some(why.to_string());
@@ -294,7 +307,7 @@ impl AppState {
         self.ask_for_partners();
     }
 
-    fn reanalyse(&mut self) {
+    pub(super) fn reanalyse(&mut self) {
         if let Some(run) = &mut self.run {
             run.reanalyse(&self.view);
         }
@@ -324,12 +337,32 @@ impl AppState {
         self.toast(true, crate::text::one_line(&text));
     }
 
+    /// Says what went wrong, with details for a report.
+    fn say_failure(&mut self, why: &Error) {
+        let details = toasts::details(why, self.model.as_deref(), self.run.as_ref());
+        self.push_toast(Toast::new(0, true, why.to_string()).with_details(details));
+    }
+
     fn toast(&mut self, is_error: bool, text: String) {
+        self.push_toast(Toast::new(0, is_error, text));
+    }
+
+    fn push_toast(&mut self, mut toast: Toast) {
         // The same message again replaces the old one instead of piling up.
-        self.toasts.retain(|toast| toast.text != text);
+        self.toasts.retain(|other| other.text != toast.text);
         self.next_toast += 1;
-        self.toasts.push(Toast::new(self.next_toast, is_error, text));
-        let excess = self.toasts.len().saturating_sub(Toast::MOST);
-        self.toasts.drain(..excess);
+        toast.id = self.next_toast;
+        self.toasts.push(toast);
+        // The oldest go first, but not one that is being read.
+        while self.toasts.len() > Toast::MOST {
+            let unread = self.toasts.iter().position(|toast| !toast.details_shown);
+            self.toasts.remove(unread.unwrap_or(0));
+        }
+    }
+
+    fn toast_mut(&mut self, id: u64, change: impl FnOnce(&mut Toast)) {
+        if let Some(toast) = self.toasts.iter_mut().find(|toast| toast.id == id) {
+            change(toast);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::dialogs::NativeDialogs;
 use super::engine_handle::EngineHandle;
+use super::guide::GuideCommand;
 use super::prompt::PromptDraft;
 use super::settings::Settings;
 use super::state::{AppState, Services};
@@ -177,6 +178,9 @@ fn create(options: &RunOptions, creation: &eframe::CreationContext<'_>) -> App {
     }
     state.watch_memory(wake());
     state.handle(Command::OpenModel(options.model.clone()));
+    if !state.settings.layout.tour_seen {
+        state.handle(Command::Guide(GuideCommand::StartTour));
+    }
     App::new(ctx, state)
 }
 

@@ -3,15 +3,19 @@
 //! A frame: what came in (engine, dialogs, workers, keys) → commands → [`AppState::handle`]; then
 //! the panels draw the state and push commands, which are handled before the next frame.
 
+pub mod actions;
 mod command;
 pub mod dialogs;
 pub mod engine_handle;
 pub mod eviction;
 pub mod files;
+pub mod fonts;
 mod format;
+pub mod guide;
 mod handle;
 pub mod hub;
 mod launch;
+pub mod layout;
 mod memory;
 pub mod panels;
 pub mod partners;
@@ -25,27 +29,43 @@ mod state;
 pub mod theme;
 pub mod toasts;
 pub mod tokens;
+mod undo;
 pub mod view;
 
 pub use command::{Command, PickKind, Picked};
 pub use handle::THRESHOLDS;
 pub use launch::{RunOptions, StartEngine, Wake, WindowError, run};
 pub use state::{AppState, Services};
+pub use undo::{MOST_STEPS, UndoState};
 
+use fonts::SystemFonts;
 use settings::Settings;
+use std::sync::Arc;
 
 /// The application as eframe and the tests drive it.
 pub struct App {
     state: AppState,
+    fonts: Arc<SystemFonts>,
 }
 
 impl App {
     /// Dresses `ctx` and wraps the state.
     #[must_use]
     pub fn new(ctx: &egui::Context, state: AppState) -> Self {
+        Self::with_fonts(ctx, state, SystemFonts::default())
+    }
+
+    /// The same with other fonts for what the bundled ones lack.
+    #[must_use]
+    pub fn with_fonts(ctx: &egui::Context, state: AppState, fonts: SystemFonts) -> Self {
         theme::install(ctx);
+        let fonts = Arc::new(fonts);
+        ctx.add_font_provider(Arc::<SystemFonts>::clone(&fonts));
         ctx.set_theme(state.settings.theme);
-        Self { state }
+        ctx.set_zoom_factor(state.settings.layout.sane_zoom());
+        // Zooming is one of our actions, with its keys in their table.
+        ctx.options_mut(|options| options.zoom_with_keyboard = false);
+        Self { state, fonts }
     }
 
     /// The state, for tests.
@@ -64,6 +84,7 @@ impl App {
     pub fn prepare(&mut self, ctx: &egui::Context) {
         let mut commands = self.state.incoming();
         self.look_at_closing(ctx, &mut commands);
+        commands.extend(self.fonts.take_missing().into_iter().map(Command::FontMissing));
         shortcuts::read(ctx, &self.state, &mut commands);
         self.carry_out(ctx, commands);
         self.state.frame(ctx);
@@ -75,6 +96,9 @@ impl App {
         panels::window(ui, &self.state, &mut commands);
         toasts::ui(ui.ctx(), &self.state.toasts, &mut commands);
         self.carry_out(&ui.ctx().clone(), commands);
+        if self.fonts.has_missing() {
+            ui.ctx().request_repaint();
+        }
     }
 
     /// Keeps the window open while something would be lost, and asks.
@@ -96,6 +120,16 @@ impl App {
         }
         if let Some(text) = self.state.take_clipboard() {
             ctx.copy_text(text);
+        }
+        if std::mem::take(&mut self.state.guide.forget_sizes) {
+            panels::forget_sizes(ctx);
+        }
+        if std::mem::take(&mut self.state.guide.wants_search) {
+            ctx.memory_mut(|memory| memory.request_focus(tokens::keys::search_field()));
+        }
+        let zoom = self.state.settings.layout.sane_zoom();
+        if ctx.zoom_factor() != zoom {
+            ctx.set_zoom_factor(zoom);
         }
         let theme = self.state.settings.theme;
         if ctx.options(|options| options.theme_preference) != theme {

@@ -1,5 +1,6 @@
 //! What the window remembers between runs.
 
+use super::layout::Layout;
 use crate::model::source::ModelRef;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,8 @@ pub struct Settings {
     pub recent_sessions: Vec<PathBuf>,
     /// Light, dark or as the system.
     pub theme: egui::ThemePreference,
+    /// Panels and zoom.
+    pub layout: Layout,
 }
 
 /// A model that was opened.

@@ -1,17 +1,15 @@
 //! Keys and dropped files.
 
-use super::command::{Command, PickKind};
-use super::eviction::{EvictionCommand, next_budget};
-use super::files::FilesCommand;
+use super::actions;
+use super::command::Command;
+use super::guide::GuideCommand;
 use super::state::AppState;
-use super::view::Tab;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 /// Runs the prompt.
 pub(super) const RUN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Enter);
 /// Opens a model file.
 pub(super) const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
-
 /// Saves the session.
 pub(super) const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 /// Exports a view.
@@ -20,62 +18,22 @@ pub(super) const EXPORT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COM
 /// Turns keys and dropped files into commands.
 pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
     super::tokens::keys::read(ctx, state, commands);
-    let writing = ctx.text_edit_focused();
-    // Arrows belong to a slider that the keyboard has reached.
-    let in_slider = state.view.tab == Tab::Eviction && ctx.memory(|memory| memory.focused().is_some());
-    ctx.input_mut(|input| {
-        if input.consume_shortcut(&RUN) {
-            commands.push(Command::Run);
-        }
-        if input.consume_shortcut(&OPEN) {
-            commands.push(Command::Pick(PickKind::ModelFile));
-        }
-        if input.consume_shortcut(&SAVE) {
-            commands.push(Command::Files(FilesCommand::Save));
-        }
-        if input.consume_shortcut(&EXPORT) {
-            commands.push(Command::Files(FilesCommand::ShowExport(true)));
-        }
-        // While the dialog is open, Esc is for it, unless it waits for its download.
-        let stops = !state.files.has_dialog() && !state.hub.is_open || state.hub.opening.is_some();
-        if state.job.is_some() && stops && input.consume_key(Modifiers::NONE, Key::Escape) {
-            commands.push(Command::Cancel);
-        }
+    read_escape(ctx, state, commands);
+    actions::read_keys(ctx, state, commands);
+    ctx.input(|input| {
         for file in &input.raw.dropped_files {
             commands.push(Command::OpenPath(file.path().to_owned()));
-        }
-        if !writing && !state.hub.is_open && !state.files.has_dialog() {
-            read_navigation(input, state, commands, in_slider);
-            read_budget(input, state, commands);
         }
     });
 }
 
-/// `[` and `]` step the budget of the eviction view.
-fn read_budget(input: &mut egui::InputState, state: &AppState, commands: &mut Vec<Command>) {
-    let Some(run) = state.run.as_ref().filter(|_| state.view.tab == Tab::Eviction) else { return };
-    for (key, up) in [(Key::OpenBracket, false), (Key::CloseBracket, true)] {
-        if input.consume_key(Modifiers::NONE, key) {
-            let budget = next_budget(state.eviction.choices.budget, up, run.capture.len());
-            commands.push(Command::Eviction(EvictionCommand::SetBudget { budget, sliding: false }));
-        }
+/// Escape is for the dialog that is open, except that the Hub's waits for its download; a tour ends before
+/// a job is cancelled or a selection cleared.
+fn read_escape(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
+    let waits = state.hub.is_open && state.hub.opening.is_some() && state.job.is_some();
+    let tours = state.guide.tour.is_some() && state.run.is_some() && !state.has_dialog();
+    if !(waits || tours) || !ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
+        return;
     }
-}
-
-fn read_navigation(
-    input: &mut egui::InputState,
-    state: &AppState,
-    commands: &mut Vec<Command>,
-    in_slider: bool,
-) {
-    if input.consume_key(Modifiers::NONE, Key::Escape) {
-        commands.push(Command::ClearSelection);
-    }
-    let steps =
-        [(Key::ArrowLeft, -1), (Key::ArrowRight, 1), (Key::Home, isize::MIN / 2), (Key::End, isize::MAX / 2)];
-    for (key, by) in steps {
-        if state.run.is_some() && !in_slider && input.consume_key(Modifiers::NONE, key) {
-            commands.push(Command::MoveSelection(by));
-        }
-    }
+    commands.push(if waits { Command::Cancel } else { Command::Guide(GuideCommand::EndTour) });
 }

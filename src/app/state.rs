@@ -5,6 +5,7 @@ use super::dialogs::FileDialogs;
 use super::engine_handle::EngineHandle;
 use super::eviction::EvictionState;
 use super::files::{Files, FilesCommand};
+use super::guide::GuideState;
 use super::hub::HubPicker;
 use super::memory::MemoryWatch;
 use super::panels::attention::{AttentionState, Shown};
@@ -16,6 +17,7 @@ use super::settings::Settings;
 use super::shelf::{self, PlacesWorker, Shelf};
 use super::toasts::Toast;
 use super::tokens::TokensState;
+use super::undo::UndoState;
 use super::view::{StripColour, ViewOptions};
 use crate::engine::MemoryPlan;
 use crate::model::source::ModelRef;
@@ -61,6 +63,10 @@ pub struct AppState {
     pub settings: Settings,
     /// The dialog that opens a model from the Hub.
     pub hub: HubPicker,
+    /// Palette, sheet of keys, tour.
+    pub guide: GuideState,
+    /// Changes of what is shown, to go back to.
+    pub undo: UndoState,
     /// The path field, when it is open.
     pub path_field: Option<String>,
     /// Resident memory of this process, once it was looked at.
@@ -117,6 +123,8 @@ impl AppState {
             load: LoadOptions::default(),
             settings,
             hub: HubPicker::default(),
+            guide: GuideState::default(),
+            undo: UndoState::default(),
             path_field: None,
             memory_now_bytes: None,
             toasts: Vec::new(),

@@ -1,8 +1,7 @@
 //! The window's look: one accent, one colour for sinks, quiet greys; dark and light.
 
-use egui::epaint::text::{FontData, FontDefinitions, FontFamily};
+use egui::epaint::text::{FontDefinitions, FontFamily};
 use egui::{Color32, CornerRadius, FontId, Margin, Stroke, TextStyle, Theme, Visuals};
-use std::sync::Arc;
 
 /// Named colours of one theme. Panels use these and no literal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,49 +179,18 @@ pub fn install(ctx: &egui::Context) {
     });
 }
 
-/// The default fonts, with fallbacks for the symbols and scripts that token labels need.
+/// The default fonts; the monospaced one has symbols that the proportional one lacks. What both lack is
+/// looked for on the system ([`super::fonts`]).
 fn fonts() -> FontDefinitions {
     let mut fonts = FontDefinitions::default();
-    let mut fallbacks = vec!["Hack".to_owned()];
-    for (name, data) in system_fonts() {
-        fonts.font_data.insert(name.clone(), Arc::new(data));
-        fallbacks.push(name);
-    }
+    let hack = "Hack".to_owned();
     for family in [FontFamily::Proportional, FontFamily::Monospace] {
         let list = fonts.families.entry(family).or_default();
-        for name in &fallbacks {
-            if !list.contains(name) {
-                list.push(name.clone());
-            }
+        if !list.contains(&hack) {
+            list.push(hack.clone());
         }
     }
     fonts
-}
-
-/// System fonts that have what the bundled ones lack: Chinese, Japanese and Korean, and symbols.
-fn system_fonts() -> Vec<(String, FontData)> {
-    const CJK: [&str; 9] = [
-        "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
-        "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc",
-        "/usr/share/fonts/google-noto-cjk/NotoSansCJK-Regular.ttc",
-        "/usr/share/fonts/truetype/wqy/wqy-zenhei.ttc",
-        "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
-        "/System/Library/Fonts/PingFang.ttc",
-        "/System/Library/Fonts/Hiragino Sans GB.ttc",
-        "C:\\Windows\\Fonts\\msyh.ttc",
-        "C:\\Windows\\Fonts\\YuGothM.ttc",
-    ];
-    const SYMBOLS: [&str; 4] = [
-        "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-        "/usr/share/fonts/TTF/DejaVuSans.ttf",
-        "/System/Library/Fonts/Apple Symbols.ttf",
-        "C:\\Windows\\Fonts\\seguisym.ttf",
-    ];
-    let first = |places: &[&str]| {
-        let read = |path: &&str| Some(((*path).to_owned(), FontData::from_owned(std::fs::read(path).ok()?)));
-        places.iter().find_map(read)
-    };
-    [first(&SYMBOLS), first(&CJK)].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

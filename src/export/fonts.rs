@@ -115,12 +115,17 @@ impl Fallback {
 }
 
 fn read_system_fonts() -> Vec<Vec<u8>> {
+    system_font_files().iter().filter_map(|path| std::fs::read(path).ok()).collect()
+}
+
+/// Files of the system's regular faces, by path.
+pub(crate) fn system_font_files() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in font_folders() {
         collect_fonts(&folder, 0, &mut files);
     }
     files.sort();
-    files.iter().filter_map(|path| std::fs::read(path).ok()).collect()
+    files
 }
 
 fn font_folders() -> Vec<PathBuf> {

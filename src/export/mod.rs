@@ -16,6 +16,8 @@ mod tables;
 mod theme;
 mod views;
 
+pub(crate) use fonts::system_font_files;
+
 pub use drawing::{Anchor, Area, Drawing, Face, Item, Label, Raster};
 pub use file::{ImageFormat, write_atomically, write_image};
 pub use npy::{NpyType, npy_header, write_npy};

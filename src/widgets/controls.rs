@@ -46,6 +46,20 @@ pub fn name(response: &Response, name: &str) {
     response.ctx.accesskit_node_builder(response.id, |node| node.set_label(name));
 }
 
+/// Whether a thing that was drawn without sensing clicks is pressed, by pointer or keyboard.
+///
+/// It senses under an id of its own: a response that senses more than it did at first gives the keyboard
+/// away in every frame, and Tab would never get beyond it.
+pub fn pressed(ui: &Ui, response: &Response, name: &str, tip: &str) -> bool {
+    let button = ui.interact(response.rect, response.id.with("pressed"), Sense::click());
+    button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, name));
+    if button.has_focus() {
+        let stroke = ui.visuals().widgets.active.bg_stroke;
+        ui.painter().rect_stroke(response.rect, 2.0, stroke, egui::StrokeKind::Inside);
+    }
+    button.on_hover_text(tip).clicked()
+}
+
 /// A quiet heading of a section.
 pub fn section(ui: &mut Ui, title: &str) {
     if ui.layout().is_vertical() {

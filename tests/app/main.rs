@@ -2,12 +2,14 @@
 //! and in `real_engine` not even the engine.
 
 mod eviction;
+mod feel;
 mod files;
 mod flows;
 mod hub;
 #[path = "../source/hub_server.rs"]
 #[expect(dead_code, reason = "the tests of the source use more of it")]
 mod hub_server;
+mod names;
 mod real_engine;
 mod sinks;
 mod snapshots;

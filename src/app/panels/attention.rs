@@ -1,5 +1,6 @@
 //! The attention patterns: the grid of heads, and one head large.
 
+mod choices;
 mod controls;
 mod difference;
 mod draw;
@@ -13,6 +14,7 @@ mod pictures;
 mod shades;
 mod state;
 
+pub use choices::AttentionChoices;
 pub use draw::{AttentionAction, AttentionView, draw};
 pub use options::{AttentionCommand, HeadOrder, Hiding, Mode, Subtrahend};
 pub use state::{AttentionState, Shown};

@@ -6,7 +6,7 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::app::tokens::{CopyTokens, TokensCommand};
-use crate::widgets::controls::{fact, paint_badge, section};
+use crate::widgets::controls::{fact, paint_badge, pressed, section};
 use egui::{Layout, RichText, Sense, Ui, vec2};
 
 /// Draws the inspector.
@@ -97,13 +97,9 @@ fn partners(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command
     section(ui, if partners.key.outgoing { "ATTENDS MOST TO" } else { "ATTENDED MOST BY" });
     for (token, weight) in partners.strongest(MOST) {
         let label = run.capture.tokens.tokens[token].label();
-        let response = fact(
-            ui,
-            &format!("{token}  {label}"),
-            &format!("{weight:.3}"),
-            "Mean weight over the chosen layers and heads, of several selected tokens together; click to select",
-        );
-        if response.interact(Sense::click()).clicked() {
+        let tip = "Mean weight over the chosen layers and heads, of several selected tokens together; click to select";
+        let row = fact(ui, &format!("{token}  {label}"), &format!("{weight:.3}"), tip);
+        if pressed(ui, &row, &format!("Select token {token}"), tip) {
             commands.push(Command::SelectToken(token));
         }
     }

@@ -3,6 +3,7 @@
 pub mod attention;
 mod eviction;
 mod files;
+mod guide;
 mod hub;
 mod inspector;
 mod inspector_facts;
@@ -30,11 +31,13 @@ mod top_bar;
 
 use super::command::Command;
 use super::files::FilesCommand;
+use super::layout::{Layout, LayoutCommand, Side};
 use super::state::AppState;
 use super::theme::Palette;
 use super::view::Tab;
 use crate::widgets::controls::segmented;
-use egui::{CentralPanel, Frame, Margin, Panel};
+use egui::{CentralPanel, Frame, Margin, Panel, Rect};
+use guide::Sights;
 
 /// Draws the whole window.
 pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
@@ -48,29 +51,52 @@ pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) 
     Panel::bottom("status").frame(frame(10, 2)).resizable(false).show(ui, |ui| {
         status::ui(ui, state, commands);
     });
-    Panel::top("token strip")
-        .frame(frame(10, 6))
-        .resizable(true)
-        .default_size(106.0)
-        .min_size(60.0)
-        .show(ui, |ui| strip::ui(ui, state, commands));
-    Panel::left("prompt").frame(frame(10, 6)).resizable(true).default_size(252.0).min_size(200.0).show(
-        ui,
-        |ui| {
-            left(ui, state, commands);
-        },
-    );
-    Panel::right("inspector")
-        .frame(frame(10, 6))
-        .resizable(true)
-        .default_size(232.0)
-        .min_size(190.0)
-        .show(ui, |ui| inspector::ui(ui, state, commands));
-    CentralPanel::default().frame(Frame::new().fill(palette.base)).show(ui, |ui| centre(ui, state, commands));
+    let layout = &state.settings.layout;
+    let mut sights = Sights::default();
+    let strip =
+        Panel::top("token strip").frame(frame(10, 6)).resizable(true).default_size(106.0).min_size(60.0);
+    sights.strip = closable(ui, strip, Side::Strip, layout, commands, |ui, commands| {
+        strip::ui(ui, state, commands);
+    });
+    let prompt =
+        Panel::left("prompt").frame(frame(10, 6)).resizable(true).default_size(252.0).min_size(200.0);
+    closable(ui, prompt, Side::Prompt, layout, commands, |ui, commands| left(ui, state, commands));
+    let right =
+        Panel::right("inspector").frame(frame(10, 6)).resizable(true).default_size(232.0).min_size(190.0);
+    closable(ui, right, Side::Inspector, layout, commands, |ui, commands| {
+        inspector::ui(ui, state, commands);
+    });
+    CentralPanel::default()
+        .frame(Frame::new().fill(palette.base))
+        .show(ui, |ui| centre(ui, state, &mut sights, commands));
     path_field::ui(ui, state, commands);
     hub::ui(ui, state, commands);
     files::ui(ui, state, commands);
+    guide::ui(ui, state, &sights, commands);
     drop_hint(ui, palette);
+}
+
+/// Shows a panel that can be closed by its edge; where it is.
+fn closable(
+    ui: &mut egui::Ui,
+    panel: Panel,
+    side: Side,
+    layout: &Layout,
+    commands: &mut Vec<Command>,
+    draw: impl FnOnce(&mut egui::Ui, &mut Vec<Command>),
+) -> Rect {
+    let was_open = layout.is_open(side);
+    let mut is_open = was_open;
+    let shown = panel.show_collapsible(ui, &mut is_open, |ui| draw(ui, commands));
+    if is_open != was_open {
+        commands.push(Command::Layout(LayoutCommand::Show(side, is_open)));
+    }
+    shown.map_or(Rect::NOTHING, |shown| shown.response.rect)
+}
+
+/// Lets panels be as large as at first.
+pub(super) fn forget_sizes(ctx: &egui::Context) {
+    ctx.data_mut(|data| data.remove_by_type::<egui::containers::panel::PanelState>());
 }
 
 /// What happens to a file that is held over the window.
@@ -104,7 +130,7 @@ fn left(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
     CentralPanel::default().frame(Frame::new()).show(ui, |ui| prompt::ui(ui, state, commands));
 }
 
-fn centre(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
+fn centre(ui: &mut egui::Ui, state: &AppState, sights: &mut Sights, commands: &mut Vec<Command>) {
     if state.run.is_none() {
         start::ui(ui, state, commands);
         return;
@@ -113,38 +139,42 @@ fn centre(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
     let margin = |x: i8, y: i8| Frame::new().fill(palette.base).inner_margin(Margin::symmetric(x, y));
     // The eviction view has plots of its own over the same axis.
     if state.view.tab != Tab::Eviction {
-        Panel::bottom("profile")
-            .frame(margin(10, 6))
-            .resizable(true)
-            .default_size(232.0)
-            .min_size(150.0)
-            .show(ui, |ui| profile::ui(ui, state, commands));
-    }
-    Panel::top("tabs").frame(margin(10, 5)).resizable(false).show_separator_line(false).show(ui, |ui| {
-        let tabs = [
-            (Tab::Attention, "Attention", "The pattern of every head, and one head large"),
-            (Tab::Sinks, "Sinks", "Sink table, and maps over layers, heads and positions"),
-            (Tab::Eviction, "Eviction", "Perplexity of this text under a smaller KV cache"),
-        ];
-        ui.horizontal(|ui| {
-            if let Some(tab) = segmented(ui, state.view.tab, &tabs) {
-                commands.push(Command::ShowTab(tab));
-            }
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                runs::menu(ui, state, commands);
-                let tip = "This view as an image, or its numbers";
-                if ui.small_button("Export…").on_hover_text(tip).clicked() {
-                    commands.push(Command::Files(FilesCommand::ShowExport(true)));
-                }
+        let plot =
+            Panel::bottom("profile").frame(margin(10, 6)).resizable(true).default_size(232.0).min_size(150.0);
+        sights.profile =
+            closable(ui, plot, Side::Profile, &state.settings.layout, commands, |ui, commands| {
+                profile::ui(ui, state, commands);
             });
-        });
-    });
-    CentralPanel::default().frame(margin(10, 2)).show(ui, |ui| match state.view.tab {
+    }
+    let tabs = Panel::top("tabs").frame(margin(10, 5)).resizable(false).show_separator_line(false);
+    sights.tabs = tabs.show(ui, |ui| tabs_ui(ui, state, commands)).response.rect;
+    let view = CentralPanel::default().frame(margin(10, 2)).show(ui, |ui| match state.view.tab {
         Tab::Attention if state.run.as_ref().is_some_and(|run| !run.capture.has_patterns()) => {
             files::no_patterns(ui, state);
         }
         Tab::Attention => attention::ui(ui, state, commands),
         Tab::Sinks => sinks::ui(ui, state, commands),
         Tab::Eviction => eviction::ui(ui, state, commands),
+    });
+    sights.view = view.response.rect;
+}
+
+fn tabs_ui(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let tabs = [
+        (Tab::Attention, "Attention", "The pattern of every head, and one head large"),
+        (Tab::Sinks, "Sinks", "Sink table, and maps over layers, heads and positions"),
+        (Tab::Eviction, "Eviction", "Perplexity of this text under a smaller KV cache"),
+    ];
+    ui.horizontal(|ui| {
+        if let Some(tab) = segmented(ui, state.view.tab, &tabs) {
+            commands.push(Command::ShowTab(tab));
+        }
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            runs::menu(ui, state, commands);
+            let tip = "This view as an image, or its numbers";
+            if ui.small_button("Export…").on_hover_text(tip).clicked() {
+                commands.push(Command::Files(FilesCommand::ShowExport(true)));
+            }
+        });
     });
 }

@@ -70,13 +70,9 @@ fn facts(ui: &mut Ui, model: &ModelInfo, commands: &mut Vec<Command>) {
         "Positions that the model was trained for",
     );
     let short_hash: String = model.sha256.chars().take(8).collect();
-    let source = fact(
-        ui,
-        "Source",
-        &short_source(&model.source),
-        &format!("{}\nsha256 {}", model.source, model.sha256),
-    );
-    if source.interact(egui::Sense::click()).clicked() {
+    let tip = format!("{}\nsha256 {}", model.source, model.sha256);
+    let source = fact(ui, "Source", &short_source(&model.source), &tip);
+    if controls::pressed(ui, &source, "Copy source and sha256", &tip) {
         commands.push(Command::Copy(format!("{} sha256:{}", model.source, model.sha256)));
     }
     fact(ui, "sha256", &format!("{short_hash}…"), &format!("{}\nClick the source to copy it", model.sha256));

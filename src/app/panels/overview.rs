@@ -4,8 +4,8 @@ use crate::app::command::Command;
 use crate::app::format;
 use crate::app::run::Run;
 use crate::app::theme::Palette;
-use crate::widgets::controls::{fact, section};
-use egui::{RichText, Sense, Ui};
+use crate::widgets::controls::{fact, pressed, section};
+use egui::{RichText, Ui};
 
 /// Draws the overview.
 pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
@@ -25,9 +25,9 @@ pub(super) fn ui(ui: &mut Ui, run: &Run, commands: &mut Vec<Command>) {
         let label = run.capture.tokens.tokens[index].label();
         let share = run.analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent);
         let value = format!("{share:>5}  z {:>5}", format::z(run.analysis.detection.z[index]));
-        let row =
-            fact(ui, &format!("{index}  {label}"), &value, "Share of all attention, and z; click to select");
-        if row.interact(Sense::click()).clicked() {
+        let tip = "Share of all attention, and z; click to select";
+        let row = fact(ui, &format!("{index}  {label}"), &value, tip);
+        if pressed(ui, &row, &format!("Select token {index}"), tip) {
             commands.push(Command::SelectToken(index));
         }
     }

@@ -1,12 +1,18 @@
 //! The status line: checks, timings, memory.
 
+use crate::app::actions::ACTIONS;
 use crate::app::command::Command;
 use crate::app::format;
+use crate::app::guide::GuideCommand;
+use crate::app::layout::{LayoutCommand, Side};
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::capture::Checks;
-use crate::widgets::controls::{Sign, sign};
-use egui::{Color32, Layout, RichText, Ui, UiBuilder, vec2};
+use crate::widgets::controls::{Sign, name, sign};
+use egui::{
+    Color32, Key, KeyboardShortcut, Layout, Modifiers, Rect, RichText, Stroke, StrokeKind, Ui, UiBuilder,
+    vec2,
+};
 
 /// Row sums may be off by this much in f32 before the sign turns.
 const ROW_SUM_TOLERANCE: f64 = 1e-4;
@@ -48,7 +54,12 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
                 item(ui, format!("PPL {perplexity:.2}"), tip);
             }
         }
-        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| memory(ui, state, palette));
+        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| {
+            help(ui, commands);
+            panel_buttons(ui, state, palette, commands);
+            ui.separator();
+            memory(ui, state, palette);
+        });
     });
 }
 
@@ -77,18 +88,66 @@ fn checks(ui: &mut Ui, checks: &Checks, palette: Palette, commands: &mut Vec<Com
     ];
     for (text, holds, tip) in shown {
         let (shape, color) = if holds { (Sign::Good, palette.good) } else { (Sign::Warning, palette.error) };
-        let response = ui
-            .horizontal(|ui| {
-                ui.spacing_mut().item_spacing.x = 4.0;
-                sign(ui, shape, color);
-                ui.label(RichText::new(&text).monospace().size(11.0).color(text_color(holds, palette)))
-            })
-            .inner
-            .on_hover_text(format!("{tip}\nClick to copy"));
-        if response.interact(egui::Sense::click()).clicked() {
-            commands.push(Command::Copy(text));
+        ui.horizontal(|ui| {
+            ui.spacing_mut().item_spacing.x = 4.0;
+            sign(ui, shape, color);
+            let said = RichText::new(&text).monospace().size(11.0).color(text_color(holds, palette));
+            // The sense belongs to the label from the start: sensed later, Tab would stop here for good.
+            let label = ui.add(egui::Label::new(said).sense(egui::Sense::click()));
+            if label.on_hover_text(format!("{tip}\nClick to copy")).clicked() {
+                commands.push(Command::Copy(text));
+            }
+        });
+    }
+}
+
+fn help(ui: &mut Ui, commands: &mut Vec<Command>) {
+    let keys = ui.add(egui::Button::new("?").frame(false).min_size(vec2(16.0, 16.0)));
+    name(&keys, "Keys");
+    let palette = ui.ctx().format_shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, Key::K));
+    if keys.on_hover_text(format!("Keys (?); {palette} finds commands")).clicked() {
+        commands.push(Command::Guide(GuideCommand::ShowSheet(true)));
+    }
+}
+
+/// A button for each panel that can be closed: a small window with that part filled while it is open.
+fn panel_buttons(ui: &mut Ui, state: &AppState, palette: Palette, commands: &mut Vec<Command>) {
+    ui.spacing_mut().item_spacing.x = 2.0;
+    for side in Side::ALL.into_iter().rev() {
+        let is_open = state.settings.layout.is_open(side);
+        let button = ui.add(egui::Button::new("").frame(false).min_size(vec2(22.0, 18.0)));
+        button.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, is_open, side.name()));
+        paint_panel_sign(
+            ui,
+            button.rect,
+            side,
+            is_open,
+            if button.hovered() { palette.text } else { palette.weak },
+        );
+        let keys = ACTIONS.iter().find(|action| action.words == side.name()).and_then(|it| it.keys.first());
+        let keys = keys.map(|keys| ui.ctx().format_shortcut(keys)).unwrap_or_default();
+        let verb = if is_open { "Close" } else { "Open" };
+        if button.on_hover_text(format!("{verb}: {} ({keys})", side.name())).clicked() {
+            commands.push(Command::Layout(LayoutCommand::Show(side, !is_open)));
         }
     }
+}
+
+fn paint_panel_sign(ui: &Ui, rect: Rect, side: Side, is_open: bool, color: Color32) {
+    let frame = Rect::from_center_size(rect.center(), vec2(15.0, 12.0));
+    let part = match side {
+        Side::Prompt => frame.with_max_x(frame.left() + 5.0),
+        Side::Inspector => frame.with_min_x(frame.right() - 5.0),
+        Side::Strip => frame.with_max_y(frame.top() + 4.0),
+        Side::Profile => frame.with_min_y(frame.bottom() - 4.0),
+    };
+    let stroke = Stroke::new(1.0, color);
+    if is_open {
+        ui.painter().rect_filled(part, 1.0, color);
+    } else {
+        ui.painter().rect_stroke(part, 1.0, stroke, StrokeKind::Inside);
+    }
+    ui.painter().rect_stroke(frame, 2.0, stroke, StrokeKind::Inside);
 }
 
 fn text_color(holds: bool, palette: Palette) -> Color32 {
