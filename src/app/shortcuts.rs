@@ -4,7 +4,7 @@ use super::command::{Command, PickKind};
 use super::eviction::{EvictionCommand, next_budget};
 use super::files::FilesCommand;
 use super::state::AppState;
-use super::view::Tab;
+use super::view::{SinksPage, Tab};
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 /// Runs the prompt.
@@ -22,7 +22,12 @@ pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Com
     super::tokens::keys::read(ctx, state, commands);
     let writing = ctx.text_edit_focused();
     // Arrows belong to a slider that the keyboard has reached.
-    let in_slider = state.view.tab == Tab::Eviction && ctx.memory(|memory| memory.focused().is_some());
+    let has_slider = match state.view.tab {
+        Tab::Eviction => true,
+        Tab::Sinks => state.view.sinks_page == SinksPage::Peak,
+        Tab::Attention => false,
+    };
+    let in_slider = has_slider && ctx.memory(|memory| memory.focused().is_some());
     ctx.input_mut(|input| {
         if input.consume_shortcut(&RUN) {
             commands.push(Command::Run);
