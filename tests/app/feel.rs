@@ -18,6 +18,14 @@ fn shown() -> Stage {
     showing(egui::Theme::Dark, support::CHAT, &SINKS)
 }
 
+/// A window on a machine without any font.
+fn stage_without_fonts() -> Stage {
+    let fonts = sinkscope::app::fonts::SystemFonts::of(Vec::new());
+    let stage = crate::stage::opening_with_fonts(egui::Theme::Dark, fonts);
+    stage.harness.ctx.set_missing_glyph_policy(egui::MissingGlyphPolicy::Tofu);
+    stage
+}
+
 impl Stage {
     fn press(&mut self, key: Key) {
         self.harness.key_press(key);
@@ -390,4 +398,30 @@ fn the_tour_lets_one_work_meanwhile() {
     stage.harness.get_by_label("Token 0 <|im_start|>").click();
     stage.settle();
     assert_eq!(stage.state().view.selected, Some(0));
+}
+
+#[test]
+fn a_cancelled_first_run_leaves_a_page_that_says_what_to_do() {
+    let mut stage = opening(egui::Theme::Dark);
+    stage.engine.say(Event::ModelReady(support::model(2, 2, 8)));
+    stage.settle();
+    stage.engine.say(Event::Failed(sinkscope::progress::Cancelled.into()));
+    stage.settle();
+    stage.harness.get_by_label_contains("Synthetic-Instruct is ready");
+    let before = stage.engine.jobs();
+    stage.harness.get_by_label_contains("Run the prompt").click();
+    stage.settle();
+    assert_eq!(stage.engine.jobs(), before + 1);
+}
+
+#[test]
+fn a_script_that_no_font_has_is_told_once() {
+    let mut stage = stage_without_fonts();
+    stage.tell(Command::SetPromptText("日本語 and 한국어".into()));
+    stage.tell(Command::SetPromptKind(sinkscope::app::prompt::PromptKind::Text));
+    stage.harness.get_by_label_contains("No installed font has some Chinese, Japanese or Korean characters");
+    let toast = stage.state().toasts[0].id;
+    stage.tell(Command::DismissToast(toast));
+    stage.tell(Command::SetPromptText("中文".into()));
+    assert!(stage.state().toasts.is_empty(), "once is enough: {:?}", stage.state().toasts);
 }

@@ -3,6 +3,7 @@
 use crate::support::{self, Answering, ScriptedEngine};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, HarnessBuilder};
+use sinkscope::app::fonts::SystemFonts;
 use sinkscope::app::settings::Settings;
 use sinkscope::app::{App, AppState, Command, Picked, Services};
 use sinkscope::engine::Event;
@@ -24,6 +25,11 @@ pub(crate) fn builder(theme: egui::Theme) -> HarnessBuilder<App> {
 
 /// A window that has just asked for the default model.
 pub(crate) fn opening(theme: egui::Theme) -> Stage {
+    opening_with_fonts(theme, SystemFonts::default())
+}
+
+/// The same with other fonts for what the bundled ones lack.
+pub(crate) fn opening_with_fonts(theme: egui::Theme, fonts: SystemFonts) -> Stage {
     let engine = ScriptedEngine::default();
     let dialogs = Answering::new(Picked::Cancelled);
     let services = Services {
@@ -38,7 +44,8 @@ pub(crate) fn opening(theme: egui::Theme) -> Stage {
     let settings = Settings { theme: preference, ..Settings::default() };
     let mut state = AppState::new(services, settings, true);
     state.handle(Command::OpenModel(ModelRef::Default));
-    let mut harness = builder(theme).build_eframe(move |creation| App::new(&creation.egui_ctx, state));
+    let mut harness =
+        builder(theme).build_eframe(move |creation| App::with_fonts(&creation.egui_ctx, state, fonts));
     harness.input_mut().max_texture_side = Some(8192);
     Stage { harness, engine, dialogs }
 }

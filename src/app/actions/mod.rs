@@ -130,11 +130,15 @@ pub(super) fn read_keys(ctx: &egui::Context, state: &AppState, commands: &mut Ve
         for particular in [true, false] {
             for action in ACTIONS.iter().filter(|action| listens(action)) {
                 for keys in action.keys.iter().filter(|keys| is_particular(keys) == particular) {
-                    let pressed = input.events.iter().any(|event| is(event, keys));
-                    if let Some(command) = pressed.then(|| (action.command)(state)).flatten() {
-                        input.consume_shortcut(keys);
-                        commands.push(command);
+                    if !input.events.iter().any(|event| is(event, keys)) {
+                        continue;
                     }
+                    let command = (action.command)(state);
+                    // Alt+Left is never a plain Left, also where there is nothing to go back to.
+                    if particular || command.is_some() {
+                        input.consume_shortcut(keys);
+                    }
+                    commands.extend(command);
                 }
             }
         }

@@ -15,7 +15,10 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     ui.take_available_width();
     let Some(run) = &state.run else {
         section(ui, "INSPECTOR");
-        ui.label(RichText::new("Facts about a token appear here").color(Palette::of(ui).weak));
+        ui.label(
+            RichText::new("Run a prompt and click a token: its class, mass, partners and norms appear here")
+                .color(Palette::of(ui).weak),
+        );
         return;
     };
     match state.view.selected {

@@ -13,15 +13,14 @@ use egui::{RichText, TextEdit, Ui};
 /// Draws the card.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     section(ui, "MODEL");
-    match &state.model {
-        Some(model) => facts(ui, model, commands),
-        None => {
-            ui.label(RichText::new("None loaded").color(Palette::of(ui).weak));
-            if let Some(run) = &state.run {
-                let model = &run.capture.model;
-                let tip = format!("{}\nsha256 {}", model.source, model.sha256);
-                ui.label(format!("Shown is a run of {}", model.name)).on_hover_text(tip);
-            }
+    if let Some(model) = &state.model {
+        facts(ui, model, commands);
+    } else {
+        ui.label(RichText::new("None loaded").color(Palette::of(ui).weak));
+        if let Some(run) = &state.run {
+            let model = &run.capture.model;
+            let tip = format!("{}\nsha256 {}", model.source, model.sha256);
+            ui.label(format!("Shown is a run of {}", model.name)).on_hover_text(tip);
         }
     }
     placement(ui, state.load, commands);

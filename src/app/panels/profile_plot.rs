@@ -7,6 +7,7 @@ use crate::app::command::Command;
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
+use crate::widgets::controls;
 use egui::{Color32, Stroke, Ui, Vec2b, vec2};
 use egui_plot::{Bar, BarChart, HLine, LineStyle, MarkerShape, Plot, PlotPoints, Points, Span, VLine};
 
@@ -88,6 +89,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
             );
         }
     });
+    controls::name(&response.response, "Mass profile plot");
     let over = Overlay { run, values, kind, palette, transform: response.transform };
     over.tail_label(ui);
     over.sink_labels(ui);

@@ -2,6 +2,8 @@
 
 use crate::app::command::{Command, PickKind};
 use crate::app::hub::HubCommand;
+use crate::app::prompt::Sample;
+use crate::app::shortcuts;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::model::source::ModelRef;
@@ -27,9 +29,28 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
                 ui.add_space(12.0);
                 choices(ui, commands);
             }
+            (None, None) if state.model.is_some() => run(ui, state, commands),
             (None, None) => choices(ui, commands),
         }
     });
+}
+
+/// There is a model, and nothing was run yet: a run was cancelled, or its prompt was empty.
+fn run(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
+    let name = state.model.as_ref().map_or("", |model| model.name.as_str());
+    ui.label(format!("{name} is ready. Write a prompt on the left and run it."));
+    ui.add_space(8.0);
+    let keys = ui.ctx().format_shortcut(&shortcuts::RUN);
+    let run = egui::Button::new("Run the prompt").shortcut_text(keys);
+    if ui.add_enabled(state.can_run(), run).on_hover_text("Run the model over the prompt").clicked() {
+        commands.push(Command::Run);
+    }
+    if ui.button("Use the sample chat").on_hover_text("Four turns about the colour of the sky").clicked() {
+        commands.push(Command::LoadSample(Sample::Chat));
+    }
+    if ui.button("Open a prompt file…").on_hover_text("A .txt, .md or chat .json file").clicked() {
+        commands.push(Command::Pick(PickKind::PromptFile));
+    }
 }
 
 fn steps(ui: &mut Ui, state: &AppState, palette: Palette) {

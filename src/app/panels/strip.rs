@@ -21,7 +21,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         if let Some(tokens) = &state.upcoming {
             uncoloured(ui, tokens, palette);
         } else {
-            ui.label(RichText::new("Tokens appear here when a prompt runs").color(palette.weak));
+            ui.label(RichText::new("Tokens appear here when a prompt runs (Ctrl+Enter)").color(palette.weak));
             ui.take_available_space();
         }
         return;

@@ -49,7 +49,12 @@ fn count(ui: &mut Ui, state: &AppState) {
     let palette = Palette::of(ui);
     let search = &state.tokens.search;
     let color = if search.wrong.is_some() { palette.error } else { palette.weak };
-    let text = RichText::new(search.says()).size(11.0).color(color);
+    let says = search.says();
+    if says.is_empty() {
+        ui.allocate_space(vec2(COUNT_WIDTH, 16.0));
+        return;
+    }
+    let text = RichText::new(says).size(11.0).color(color);
     let label = ui.add_sized(vec2(COUNT_WIDTH, 16.0), egui::Label::new(text).truncate());
     if let Some(wrong) = &search.wrong {
         label.on_hover_text(wrong);

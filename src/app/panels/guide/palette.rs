@@ -61,10 +61,14 @@ fn read_steps(ui: &Ui) -> isize {
     })
 }
 
+fn field_id() -> Id {
+    Id::unique("palette field")
+}
+
 fn field(ui: &mut Ui, palette: &PaletteState, commands: &mut Vec<Command>) {
     let mut query = palette.query.clone();
     let edit = TextEdit::singleline(&mut query)
-        .id(Id::unique("palette field"))
+        .id(field_id())
         .hint_text("Type a command; 4:3 is a head, 120 a token")
         .desired_width(f32::INFINITY)
         .margin(vec2(8.0, 6.0));
@@ -98,6 +102,11 @@ fn rows(ui: &mut Ui, found: &[Found], chosen: usize, moved: bool) -> Option<usiz
                 .min_size(vec2(ui.available_width() - 10.0, ROW_HEIGHT));
             let response = ui.add(button);
             controls::name(&response, &row.words);
+            if index == chosen {
+                // The keyboard stays in the field; a screen reader says the row that it chooses.
+                let row = response.id.accesskit_id();
+                ui.ctx().accesskit_node_builder(field_id(), |node| node.set_active_descendant(row));
+            }
             if index == chosen && moved {
                 response.scroll_to_me(Some(Align::Center));
             }
