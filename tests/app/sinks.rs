@@ -109,10 +109,14 @@ fn earlier_runs_stay_open_and_can_be_shown_again_and_closed() {
 
     stage.click("Runs 2 ▾");
     stage.harness.get_by_label_contains("Close the others");
-    let mut line = stage.harness.get_all_by_label_contains("tokens · Synthetic-Instruct f32");
-    line.rfind(|node| node.accesskit_node().label().is_some_and(|label| !label.starts_with("Close")))
-        .expect("the earlier run")
-        .click();
+    {
+        let mut lines = stage.harness.get_all_by_label_contains("tokens · Synthetic-Instruct f32");
+        let is_line = |label: String| !label.starts_with("Close");
+        lines
+            .rfind(|node| node.accesskit_node().label().is_some_and(is_line))
+            .expect("the earlier run")
+            .click();
+    }
     stage.settle();
     assert_eq!((shown(&stage), kept(&stage)), (1, vec![3]));
 
