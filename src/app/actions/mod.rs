@@ -111,6 +111,28 @@ const fn shift(key: Key) -> KeyboardShortcut {
     KeyboardShortcut::new(Modifiers::SHIFT, key)
 }
 
+/// Keys as they are labelled on a keyboard.
+#[must_use]
+pub fn keys_text(ctx: &egui::Context, keys: &KeyboardShortcut) -> String {
+    let mut text = ctx.format_shortcut(keys);
+    for (name, label) in [
+        ("OpenBracket", "["),
+        ("CloseBracket", "]"),
+        ("Questionmark", "?"),
+        ("Escape", "Esc"),
+        ("Equals", "="),
+        ("Minus", "−"),
+        ("Plus", "+"),
+        ("Left", "←"),
+        ("Right", "→"),
+    ] {
+        if let Some(start) = text.strip_suffix(name) {
+            text = format!("{start}{label}");
+        }
+    }
+    text
+}
+
 /// What the keys of this frame ask for; the keys are used up.
 pub(super) fn read_keys(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
     let writing = ctx.text_edit_focused();

@@ -8,7 +8,7 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::app::view::SinksPage;
-use crate::widgets::controls::segmented;
+use crate::widgets::controls::{self, segmented};
 use egui::{Align, Layout, Panel, RichText, Sense, Ui};
 use egui_extras::{Column, TableBuilder, TableRow};
 
@@ -154,14 +154,14 @@ fn cells(row: &mut TableRow<'_, '_>, run: &Run, index: usize) {
     let birth = run.birth_layer(index).map_or_else(|| "–".to_owned(), |layer| layer.to_string());
     let share = analysis.share[index].map_or_else(|| "n/a".to_owned(), format::percent);
     number(row, &index.to_string(), flagged);
-    row.col(|ui| {
+    let label = run.capture.tokens.tokens[index].label();
+    cell(row, &label, |ui| {
         let palette = Palette::of(ui);
         let color = if flagged { palette.sink } else { palette.text };
         let mark = if flagged { "● " } else { "" };
-        let label = run.capture.tokens.tokens[index].label();
         ui.label(RichText::new(format!("{mark}{label}")).monospace().color(color));
     });
-    row.col(|ui| {
+    cell(row, class.name(), |ui| {
         ui.label(RichText::new(class.name()).size(12.0)).on_hover_text(format!(
             "{}: {}",
             class.letter(),
@@ -180,11 +180,11 @@ fn virtual_cells(row: &mut TableRow<'_, '_>, run: &Run) {
     let Some(virtual_key) = &run.analysis.virtual_key else { return };
     let class = TokenClass::Virtual;
     number(row, "–", true);
-    row.col(|ui| {
+    cell(row, "sink logit", |ui| {
         let color = Palette::of(ui).sink;
         ui.label(RichText::new("V sink logit").monospace().color(color)).on_hover_text(class.meaning());
     });
-    row.col(|ui| {
+    cell(row, class.name(), |ui| {
         ui.label(RichText::new(class.name()).size(12.0)).on_hover_text(class.meaning());
     });
     number(row, "–", true);
@@ -194,8 +194,14 @@ fn virtual_cells(row: &mut TableRow<'_, '_>, run: &Run) {
     number(row, "–", true);
 }
 
+/// A cell senses the row's clicks, so it has a name.
+fn cell(row: &mut TableRow<'_, '_>, name: &str, draw: impl FnOnce(&mut Ui)) {
+    let (_, response) = row.col(draw);
+    controls::name(&response, name);
+}
+
 fn number(row: &mut TableRow<'_, '_>, text: &str, strong: bool) {
-    row.col(|ui| {
+    cell(row, text, |ui| {
         let palette = Palette::of(ui);
         let color = if strong { palette.text } else { palette.weak };
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {

@@ -20,6 +20,9 @@ const ROW_SUM_TOLERANCE: f64 = 1e-4;
 /// Height of the line, in points.
 const LINE_HEIGHT: f32 = 22.0;
 
+/// In a narrower line, or a larger zoom, the timings are left out, in points.
+const TIMINGS_FIT: f32 = 1040.0;
+
 /// Draws the line.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
@@ -28,27 +31,33 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let line = UiBuilder::new().max_rect(rect).layout(Layout::left_to_right(egui::Align::Center));
     ui.scope_builder(line, |ui| {
         ui.spacing_mut().item_spacing.x = 12.0;
+        let wide = ui.available_width() > TIMINGS_FIT;
         if let Some(run) = &state.run {
             checks(ui, &run.capture.checks, palette, commands);
             ui.separator();
             let item = |ui: &mut Ui, text: String, tip: &str| {
                 ui.label(RichText::new(text).monospace().size(11.0).color(palette.weak)).on_hover_text(tip);
             };
-            item(
-                ui,
-                format!("load {:>7}", format::millis(run.capture.model.load_ms)),
-                "Time to load the model",
-            );
-            item(
-                ui,
-                format!("prefill {:>7}", format::millis(run.capture.prefill_ms)),
-                "Time to run the model over the prompt and capture its attention",
-            );
-            item(
-                ui,
-                format!("analysis {:>7}", format::millis(run.analysis_ms)),
-                "Time from column sums to sinks",
-            );
+            let timings = |ui: &mut Ui| {
+                item(
+                    ui,
+                    format!("load {:>7}", format::millis(run.capture.model.load_ms)),
+                    "Time to load the model",
+                );
+                item(
+                    ui,
+                    format!("prefill {:>7}", format::millis(run.capture.prefill_ms)),
+                    "Time to run the model over the prompt and capture its attention",
+                );
+                item(
+                    ui,
+                    format!("analysis {:>7}", format::millis(run.analysis_ms)),
+                    "Time from column sums to sinks",
+                );
+            };
+            if wide {
+                timings(ui);
+            }
             if let Some(perplexity) = run.capture.perplexity() {
                 let tip = "exp(mean NLL) over the prompt's own tokens";
                 item(ui, format!("PPL {perplexity:.2}"), tip);

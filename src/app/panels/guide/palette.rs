@@ -1,6 +1,6 @@
 //! The command palette: a field to type in, below it what can be done now.
 
-use crate::app::actions::{Found, found};
+use crate::app::actions::{Found, found, keys_text};
 use crate::app::command::Command;
 use crate::app::guide::{GuideCommand, PaletteState};
 use crate::app::state::AppState;
@@ -94,10 +94,11 @@ fn rows(ui: &mut Ui, found: &[Found], chosen: usize, moved: bool) -> Option<usiz
             );
         }
         for (index, row) in found.iter().enumerate() {
-            let keys = row.keys.map(|keys| ui.ctx().format_shortcut(&keys));
+            let keys = row.keys.map(|keys| keys_text(ui.ctx(), &keys));
             let beside = keys.unwrap_or_default();
             let text = RichText::new(&row.words).color(palette.text);
-            let button = Button::selectable(index == chosen, (text, egui::Atom::grow(), row.place.name()))
+            let place = RichText::new(row.place.name()).size(11.0).color(palette.weak);
+            let button = Button::selectable(index == chosen, (text, place))
                 .shortcut_text(RichText::new(beside).monospace().color(palette.text))
                 .min_size(vec2(ui.available_width() - 10.0, ROW_HEIGHT));
             let response = ui.add(button);

@@ -1,6 +1,6 @@
 //! The sheet of keys: every key that does something, by place.
 
-use crate::app::actions::{ACTIONS, KEYS_OF_PARTS, Place};
+use crate::app::actions::{ACTIONS, KEYS_OF_PARTS, Place, keys_text};
 use crate::app::command::Command;
 use crate::app::guide::GuideCommand;
 use crate::app::state::AppState;
@@ -27,7 +27,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
                 }
             });
         });
-        ScrollArea::vertical().max_height(room.y).show(ui, |ui| {
+        ScrollArea::vertical().max_height(room.y).min_scrolled_height(room.y).show(ui, |ui| {
             ui.horizontal_top(|ui| {
                 let half = [Place::Run, Place::View, Place::Tokens];
                 column(ui, &half);
@@ -44,12 +44,12 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
 fn column(ui: &mut Ui, places: &[Place]) {
     ui.vertical(|ui| {
         ui.set_width(COLUMN_WIDTH);
-        ui.spacing_mut().item_spacing.y = 3.0;
+        ui.spacing_mut().item_spacing.y = 2.0;
+        ui.spacing_mut().interact_size.y = 15.0;
         for &place in places {
             section(ui, place.name());
             for action in ACTIONS.iter().filter(|action| action.place == place && !action.keys.is_empty()) {
-                let names: Vec<String> =
-                    action.keys.iter().map(|keys| ui.ctx().format_shortcut(keys)).collect();
+                let names: Vec<String> = action.keys.iter().map(|keys| keys_text(ui.ctx(), keys)).collect();
                 row(ui, &names.join(", "), action.words);
             }
             for (_, keys, words) in KEYS_OF_PARTS.iter().filter(|(part, ..)| *part == place) {
