@@ -118,7 +118,7 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) 
         .column(Column::exact(36.0))
         .header(20.0, |mut header| {
             for (i, (name, tip)) in heads.iter().enumerate() {
-                header.col(|ui| heading(ui, name, tip, i == 1 || i == 2));
+                cell(&mut header, name, |ui| heading(ui, name, tip, i == 1 || i == 2));
             }
         })
         .body(|body| {
