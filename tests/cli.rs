@@ -464,7 +464,7 @@ fn info_tells_a_folder_model_without_loading_it() {
         "KV heads 2 (each serves 2 query heads)",
         "Windows every layer sees the whole text",
         "Memory as f32 171 KiB",
-        "Memory as stored 171 KiB (F32 100%)",
+        "In the file 171 KiB (F32 100%)",
         "Chat template no",
     ] {
         assert!(lines.contains(&line.split(' ').collect()), "{line:?} in {text}");

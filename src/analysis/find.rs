@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(hits("SKY IS"), [2..4]);
         assert_eq!(hits("한"), [4..6], "a character that two tokens share");
         assert!(hits("s.").is_empty(), "plain text is no pattern");
-        assert_eq!(hits("/s./"), [2..3, 3..5], "a pattern is");
+        assert_eq!(hits("/s./"), [0..1, 2..3, 3..5], "a pattern is, also in the text of a special token");
         assert_eq!(hits("/The/"), [1..2], "a pattern minds the case");
     }
 

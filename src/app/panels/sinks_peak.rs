@@ -26,7 +26,8 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         ui.label("Peak: first");
         ui.spacing_mut().slider_width = 110.0;
         let slider = ui
-            .add(Slider::new(&mut keys, 1..=most).logarithmic(true).suffix(" keys"))
+            // A step for the arrow keys: a point of the rail is less than a key.
+            .add(Slider::new(&mut keys, 1..=most).logarithmic(true).step_by(1.0).suffix(" keys"))
             .on_hover_text("How many first positions count as the peak; 4 is usual");
         controls::name(&slider, "Peak keys");
         if slider.changed() {
