@@ -167,10 +167,10 @@ impl Run {
     /// The beginning of the prompt, for lists of runs: what a person wrote, where that is known.
     #[must_use]
     pub fn excerpt(&self, most: usize) -> String {
-        use crate::model::tokenizer::TokenOrigin;
+        use crate::model::tokenizer::{Token, TokenOrigin};
         let tokens = &self.capture.tokens.tokens;
         let written: String =
-            tokens.iter().filter(|token| token.origin == TokenOrigin::Text).map(|t| t.text()).collect();
+            tokens.iter().filter(|token| token.origin == TokenOrigin::Text).map(Token::text).collect();
         let words: Vec<&str> = written.split_whitespace().collect();
         let text = words.join(" ");
         match text.char_indices().nth(most) {

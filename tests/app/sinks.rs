@@ -109,9 +109,10 @@ fn earlier_runs_stay_open_and_can_be_shown_again_and_closed() {
 
     stage.click("Runs 2 ▾");
     stage.harness.get_by_label_contains("Close the others");
-    let line = stage.harness.get_all_by_label_contains("tokens · Synthetic-Instruct f32");
-    line.filter(|node| node.accesskit_node().label().is_some_and(|label| !label.starts_with("Close")))
-        .last()
+    stage
+        .harness
+        .get_all_by_label_contains("tokens · Synthetic-Instruct f32")
+        .rfind(|node| node.accesskit_node().label().is_some_and(|label| !label.starts_with("Close")))
         .expect("the earlier run")
         .click();
     stage.settle();

@@ -253,7 +253,7 @@ fn tokens_are_copied_as_text_ids_positions_and_as_a_table() {
     click_chip(&mut stage, 5, Modifiers::NONE);
     click_chip(&mut stage, 7, Modifiers::SHIFT);
     let tokens = stage.state().run.as_ref().expect("a run").capture.tokens.clone();
-    let three: String = tokens.tokens[5..8].iter().map(|token| token.text()).collect();
+    let three: String = tokens.tokens[5..8].iter().map(sinkscope::model::tokenizer::Token::text).collect();
     stage.harness.event(egui::Event::Copy);
     assert_eq!(copied(&mut stage), three);
     stage.settle();

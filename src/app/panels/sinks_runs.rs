@@ -88,7 +88,7 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, others: &[Run], commands: &mu
             header.col(|ui| head(ui, "token".into(), "The token"));
             for number in 0..others.len() {
                 header.col(|ui| {
-                    head(ui, format!("in {}", letter(number)), "What became of the sink in that run")
+                    head(ui, format!("in {}", letter(number)), "What became of the sink in that run");
                 });
             }
         })
@@ -112,7 +112,7 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, others: &[Run], commands: &mu
                 Row::Theirs { run: theirs, position, here } => {
                     let other = &others[*theirs];
                     line.col(|ui| {
-                        text(ui, &here.map_or("–".to_owned(), |here| here.to_string()), palette.weak)
+                        text(ui, &here.map_or("–".to_owned(), |here| here.to_string()), palette.weak);
                     });
                     line.col(|ui| text(ui, &other.capture.tokens.tokens[*position].label(), palette.weak));
                     for number in 0..others.len() {

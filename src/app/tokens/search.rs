@@ -34,7 +34,7 @@ impl Search {
             return None;
         }
         let next = match self.at {
-            Some(at) => (at as isize + by).rem_euclid(count as isize) as usize,
+            Some(at) => (at + count).saturating_add_signed(by % count.cast_signed()) % count,
             None if by < 0 => (self.hits.partition_point(|hit| hit.start < from) + count - 1) % count,
             None => self.hits.partition_point(|hit| hit.start < from) % count,
         };
