@@ -27,6 +27,7 @@ impl AppState {
         self.note_step(before);
     }
 
+    #[expect(clippy::too_many_lines, reason = "a line for each command")]
     fn carry_out(&mut self, command: Command) {
         match command {
             Command::OpenModel(model) => self.open_model(model),
@@ -333,6 +334,7 @@ impl AppState {
         self.toast(false, text);
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "messages are made for it")]
     pub(in crate::app) fn say_error(&mut self, text: String) {
         self.toast(true, crate::text::one_line(&text));
     }

@@ -36,6 +36,7 @@ impl Side {
 /// What is remembered of the window's arrangement.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each panel is open or not")]
 pub struct Layout {
     /// Whether the prompt panel is open.
     pub prompt: bool,

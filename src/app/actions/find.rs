@@ -54,7 +54,7 @@ fn score(words: &str, query: &str) -> Option<i32> {
         total += part_score(&words, part)?;
     }
     // Of two that match alike, the shorter one says less else.
-    Some(if total == 0 { 0 } else { total * 16 - words.len() as i32 })
+    Some(if total == 0 { 0 } else { total * 16 - i32::try_from(words.len()).unwrap_or(i32::MAX) })
 }
 
 /// The best place for a part: from each letter that it may begin with, letter by letter.

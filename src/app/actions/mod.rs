@@ -151,8 +151,8 @@ pub(super) fn read_keys(ctx: &egui::Context, state: &AppState, commands: &mut Ve
         // The more particular shortcut first: `Ctrl+Z` alone would match with Shift too.
         for particular in [true, false] {
             for action in ACTIONS.iter().filter(|action| listens(action)) {
-                for keys in action.keys.iter().filter(|keys| is_particular(keys) == particular) {
-                    if !input.events.iter().any(|event| is(event, keys)) {
+                for keys in action.keys.iter().filter(|keys| is_particular(**keys) == particular) {
+                    if !input.events.iter().any(|event| is(event, *keys)) {
                         continue;
                     }
                     let command = (action.command)(state);
@@ -168,12 +168,12 @@ pub(super) fn read_keys(ctx: &egui::Context, state: &AppState, commands: &mut Ve
 }
 
 /// Whether keys without Shift and Alt would match these too.
-fn is_particular(keys: &KeyboardShortcut) -> bool {
+fn is_particular(keys: KeyboardShortcut) -> bool {
     keys.modifiers.shift || keys.modifiers.alt
 }
 
 /// Whether an event presses these keys.
-fn is(event: &egui::Event, keys: &KeyboardShortcut) -> bool {
+fn is(event: &egui::Event, keys: KeyboardShortcut) -> bool {
     matches!(event, egui::Event::Key { key, pressed: true, modifiers, .. }
         if *key == keys.logical_key && modifiers.matches_logically(keys.modifiers))
 }

@@ -254,6 +254,7 @@ fn eviction_mode(state: &AppState, mode: EvictionMode) -> Option<Command> {
     on_eviction(state, EvictionCommand::SetMode(mode)).filter(|_| state.eviction.mode != mode)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "rows give an option")]
 fn panel(state: &AppState, side: Side) -> Option<Command> {
     let is_open = state.settings.layout.is_open(side);
     Some(Command::Layout(LayoutCommand::Show(side, !is_open)))
