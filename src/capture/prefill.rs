@@ -22,7 +22,8 @@ const CHUNK_ROWS: usize = 512;
 /// Rows of logits that exist at a time: the LM head's output is the widest tensor of a small model.
 const LOGIT_ROWS: usize = 128;
 
-static NEXT_CAPTURE: AtomicU64 = AtomicU64::new(1);
+/// Smaller ids are left to captures that tests build.
+static NEXT_CAPTURE: AtomicU64 = AtomicU64::new(1 << 20);
 
 /// An id that no other capture of this process has.
 pub(crate) fn next_capture_id() -> u64 {

@@ -27,12 +27,13 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         ui.spacing_mut().slider_width = 110.0;
         let slider = ui
             // A step for the arrow keys: a point of the rail is less than a key.
-            .add(Slider::new(&mut keys, 1..=most).logarithmic(true).step_by(1.0).suffix(" keys"))
+            .add(Slider::new(&mut keys, 1..=most).logarithmic(true).step_by(1.0).show_value(false))
             .on_hover_text("How many first positions count as the peak; 4 is usual");
         controls::name(&slider, "Peak keys");
         if slider.changed() {
             commands.push(Command::SetPeakKeys(keys));
         }
+        ui.monospace(format!("{keys:>3} keys"));
     });
     let chosen = chosen_heads(state, run);
     shares(ui, run.peaks.mean(chosen.iter().copied(), keys), palette);
