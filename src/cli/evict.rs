@@ -92,9 +92,9 @@ fn print_table(report: &EvictionReport) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["cache", "PPL after fill", "full cache", "mean ΔNLL (nats)", "time (ms)"]);
-    let number = |value: Option<f64>, digits| {
+    let number = |value: Option<f64>, digits: u8| {
         // Rounded first: −0.0000 says nothing.
-        let unit = 10_f64.powi(digits as i32);
+        let (unit, digits) = (10_f64.powi(i32::from(digits)), usize::from(digits));
         value.map_or("not filled".to_owned(), |value: f64| {
             format!("{:.digits$}", (value * unit).round() / unit + 0.0)
         })

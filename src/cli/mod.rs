@@ -11,7 +11,7 @@ fn say_line(line: std::fmt::Arguments<'_>) {
     if let Err(error) = writeln!(std::io::stdout(), "{line}") {
         // Nobody reads: there is nothing left to do, and nothing went wrong.
         let went_away = error.kind() == std::io::ErrorKind::BrokenPipe;
-        std::process::exit(if went_away { 0 } else { 1 });
+        std::process::exit(i32::from(!went_away));
     }
 }
 

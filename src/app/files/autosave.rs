@@ -122,7 +122,7 @@ mod tests {
         let theirs = folder.path().join("1-0.sinkscope");
         std::fs::write(&theirs, b"theirs").expect("written");
         std::fs::write(theirs.with_extension("lock"), b"").expect("written");
-        assert_eq!(left_behind(folder.path()), [theirs.clone()]);
+        assert_eq!(left_behind(folder.path()), std::slice::from_ref(&theirs));
         discard(&theirs);
         assert!(left_behind(folder.path()).is_empty());
         let path = ours.path().to_owned();

@@ -96,7 +96,7 @@ fn closable(
 
 /// Lets panels be as large as at first.
 pub(super) fn forget_sizes(ctx: &egui::Context) {
-    ctx.data_mut(|data| data.remove_by_type::<egui::containers::panel::PanelState>());
+    ctx.data_mut(egui::util::IdTypeMap::remove_by_type::<egui::containers::panel::PanelState>);
 }
 
 /// What happens to a file that is held over the window.
