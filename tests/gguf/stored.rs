@@ -58,7 +58,7 @@ fn blocks_are_the_same_weights_in_the_same_order() {
 #[test]
 fn the_bytes_that_are_promised_are_taken() {
     let folder = tempfile::tempdir().expect("a folder");
-    for name in ["llama-linear", "gpt-neox", "phi3", "mixtral"] {
+    for name in ["llama-linear", "gpt-neox", "phi3", "mixtral", "stablelm-parallel"] {
         let path = quantised(name, folder.path());
         let files = GgufFiles::open(&path).expect("it opens");
         let reading = spec_of_gguf(files.header(), &path, &files).expect("it reads");

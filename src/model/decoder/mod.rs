@@ -10,7 +10,7 @@ mod rotary;
 pub use rotary::{RotaryTable, RotaryTables};
 
 use super::placement::{Placement, Precision};
-use super::spec::{Inventory, inventory};
+use super::spec::{Inventory, inventory, is_matrix};
 use super::weights::WeightSource;
 use super::{ModelError, ModelSpec};
 use crate::attention::ScoreRule;
@@ -270,9 +270,7 @@ impl Loader<'_> {
     fn optional(&self, name: &str) -> Result<Option<Tensor>, ModelError> {
         let Some(shape) = self.inventory.get(name) else { return Ok(None) };
         let Placement { compute, device, .. } = self.placement;
-        // A norm is a factor on what is computed, also where each head has its own.
-        let is_matrix = shape.len() > 1 && !name.ends_with("norm.weight");
-        let dtype = if is_matrix { self.placement.matrix_type() } else { *compute };
+        let dtype = if is_matrix(name, shape) { self.placement.matrix_type() } else { *compute };
         // Narrow first: less crosses to the device.
         Ok(Some(self.source.tensor(name, shape)?.to_dtype(dtype)?.to_device(device)?))
     }

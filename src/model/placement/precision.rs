@@ -1,7 +1,7 @@
 //! The precision that weights are kept in, from the memory that there is. Pure.
 
 use crate::model::ModelSpec;
-use crate::model::spec::{elements, inventory};
+use crate::model::spec::{elements, inventory, is_matrix};
 use crate::units::format_bytes;
 
 /// How weights are kept. All computation is in f32, whatever this is.
@@ -108,8 +108,7 @@ pub enum PrecisionError {
 fn dense_bytes(spec: &ModelSpec, precision: Precision) -> u64 {
     let width = if precision == Precision::F32 { 4 } else { 2 };
     let of = |(name, shape): (&String, &Vec<usize>)| {
-        let is_matrix = shape.len() > 1 && !name.ends_with("norm.weight");
-        elements(shape).saturating_mul(if is_matrix { width } else { 4 })
+        elements(shape).saturating_mul(if is_matrix(name, shape) { width } else { 4 })
     };
     inventory(spec).iter().map(of).fold(0, u64::saturating_add)
 }

@@ -101,6 +101,12 @@ pub struct ModelSpec {
     pub moe: Option<MoeSpec>,
 }
 
+/// Whether a tensor is kept in the precision that is chosen for weights. A norm is a factor on what is computed and
+/// stays in the type of that, also where each head has its own.
+pub(in crate::model) fn is_matrix(name: &str, shape: &[usize]) -> bool {
+    shape.len() > 1 && !name.ends_with("norm.weight")
+}
+
 /// Elements of a tensor. A lying file's product must not wrap around to a small number.
 pub(in crate::model) fn elements(shape: &[usize]) -> u64 {
     shape.iter().fold(1, |product, &n| product.saturating_mul(n as u64))

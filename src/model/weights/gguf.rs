@@ -5,7 +5,7 @@ use super::ggml::type_name;
 use super::gguf_file::GgufFile;
 use super::gguf_layout::{GgufLayout, Names, USUAL_NAMES};
 use crate::model::gguf::{GgufHeader, Vectors};
-use crate::model::spec::{Inventory, inventory};
+use crate::model::spec::{Inventory, elements, inventory, is_matrix};
 use crate::model::{ModelError, ModelSpec};
 use candle_core::quantized::QTensor;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
@@ -239,7 +239,6 @@ impl WeightSource for GgufWeights {
     fn quantised_bytes(&self, inventory: &Inventory) -> Option<u64> {
         let mut any = false;
         let bytes_of = |(name, shape): (&String, &Vec<usize>)| {
-            let elements = shape.iter().product::<usize>() as u64;
             let is_projection =
                 name.ends_with("_proj.weight") || name.ends_with("router.weight") || name == "lm_head.weight";
             let pieces = if is_projection && shape.len() == 2 {
@@ -254,8 +253,8 @@ impl WeightSource for GgufWeights {
                     any = true;
                     data.len() as u64
                 }
-                // As the decoder keeps the rest: matrices as f16, vectors as f32.
-                None => elements * if shape.len() > 1 { 2 } else { 4 },
+                // As the decoder keeps the rest: matrices as f16, the others as f32.
+                None => elements(shape) * if is_matrix(name, shape) { 2 } else { 4 },
             }
         };
         let total = inventory.iter().map(bytes_of).sum();
