@@ -11,6 +11,7 @@ mod inspector_heads;
 mod model_card;
 mod overview;
 mod path_field;
+mod plots;
 mod profile;
 mod profile_axis;
 mod profile_overlay;

@@ -1,6 +1,7 @@
 //! The plot of the mass profile: log₁₀ bars, the draggable log-MAD line, sink labels, the n/a region.
 
-use super::profile_axis::{LogRange, decades, first_of_tail, position_tick, positions, tick};
+use super::plots::log_over_tokens;
+use super::profile_axis::{LogRange, first_of_tail};
 use super::profile_overlay::Overlay;
 use crate::analysis::ProfileKind;
 use crate::app::command::Command;
@@ -8,8 +9,8 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::widgets::controls;
-use egui::{Color32, Stroke, Ui, Vec2b, vec2};
-use egui_plot::{Bar, BarChart, HLine, LineStyle, MarkerShape, Plot, PlotPoints, Points, Span, VLine};
+use egui::{Color32, Stroke, Ui};
+use egui_plot::{Bar, BarChart, HLine, LineStyle, MarkerShape, PlotPoints, Points, Span, VLine};
 
 /// Bars that are drawn at most; beyond, neighbours share one, which shows their largest.
 const MOST_BARS: usize = 1200;
@@ -29,27 +30,10 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     let virtual_value = run.analysis.virtual_value(kind).filter(|value| *value > 0.0);
     // The virtual key has a column of its own, left of the first position.
     let first = if virtual_value.is_some() { 2.0 * VIRTUAL_POSITION - 1.0 } else { -1.0 };
-    let plot = Plot::new(("mass profile", run.capture.id))
-        .show_background(false)
-        .show_grid(Vec2b::new(false, true))
-        .show_crosshair(false)
-        .allow_drag(Vec2b::new(true, false))
-        .allow_zoom(Vec2b::new(true, false))
-        .allow_scroll(false)
-        .allow_boxed_zoom(false)
-        .allow_axis_zoom_drag(false)
+    let plot = log_over_tokens(("mass profile", run.capture.id), range, palette)
         .default_x_bounds(first, n)
-        .default_y_bounds(range.low, range.high)
-        .set_margin_fraction(vec2(0.0, 0.0))
-        .x_grid_spacer(|input| positions(input.bounds))
-        .y_grid_spacer(|input| decades(input.bounds))
-        .y_axis_formatter(|mark, _| tick(mark.value))
-        .x_axis_formatter(|mark, _| position_tick(mark))
-        .y_axis_min_width(44.0)
         .x_axis_label("")
-        .y_axis_label(egui::RichText::new(format!("{} ({})", kind.name(), kind.unit())).size(11.0))
-        .grid_color(palette.line)
-        .label_formatter(|_| None);
+        .y_axis_label(egui::RichText::new(format!("{} ({})", kind.name(), kind.unit())).size(11.0));
     let response = plot.show(ui, |plot| {
         // The y range depends on the data only, so that dragging the line moves nothing else.
         plot.set_plot_bounds_y(range.low..=range.high);

@@ -1,7 +1,8 @@
 //! The column of the selected tokens (who attends to them) or their row (to whom they attend), with the
 //! locked selection's beside it.
 
-use super::profile_axis::{LogRange, decades, position_tick, positions, tick};
+use super::plots::log_over_tokens;
+use super::profile_axis::LogRange;
 use crate::analysis::Detection;
 use crate::app::command::Command;
 use crate::app::format;
@@ -10,8 +11,8 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::widgets::controls;
-use egui::{Align2, FontId, RichText, Sense, Stroke, Ui, Vec2b, vec2};
-use egui_plot::{Bar, BarChart, Line, Plot, PlotPoint, PlotPoints};
+use egui::{Align2, FontId, RichText, Sense, Stroke, Ui, vec2};
+use egui_plot::{Bar, BarChart, Line, PlotPoint, PlotPoints};
 
 /// Bars that are drawn at most; beyond, neighbours share one, which shows their largest.
 const MOST_BARS: usize = 1200;
@@ -33,26 +34,9 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     let n = partners.weights.len();
     let name = if partners.key.outgoing { "weight given" } else { "weight received" };
     let id = ("selection", run.capture.id, partners.key.outgoing);
-    let plot = Plot::new(id)
-        .show_background(false)
-        .show_grid(Vec2b::new(false, true))
-        .show_crosshair(false)
-        .allow_drag(Vec2b::new(true, false))
-        .allow_zoom(Vec2b::new(true, false))
-        .allow_scroll(false)
-        .allow_boxed_zoom(false)
-        .allow_axis_zoom_drag(false)
+    let plot = log_over_tokens(id, range, palette)
         .default_x_bounds(-1.0, n as f64)
-        .default_y_bounds(range.low, range.high)
-        .set_margin_fraction(vec2(0.0, 0.0))
-        .x_grid_spacer(|input| positions(input.bounds))
-        .y_grid_spacer(|input| decades(input.bounds))
-        .y_axis_formatter(|mark, _| tick(mark.value))
-        .x_axis_formatter(|mark, _| position_tick(mark))
-        .y_axis_min_width(44.0)
-        .y_axis_label(RichText::new(format!("{name} (mean weight)")).size(11.0))
-        .grid_color(palette.line)
-        .label_formatter(|_| None);
+        .y_axis_label(RichText::new(format!("{name} (mean weight)")).size(11.0));
     let response = plot.show(ui, |plot| {
         plot.set_plot_bounds_y(range.low..=range.high);
         let bars = bars(partners, range.low, palette);

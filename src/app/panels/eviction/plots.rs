@@ -3,10 +3,11 @@
 use super::{colors, readout, strip};
 use crate::app::command::Command;
 use crate::app::eviction::{EvictionCommand, ShownRun};
+use crate::app::panels::plots::over_tokens;
 use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
-use egui::{Color32, FontId, Response, Ui, Vec2b, pos2, vec2};
+use egui::{Color32, FontId, Response, Ui, pos2, vec2};
 use egui_plot::{
     AxisHints, GridMark, HLine, HPlacement, Line, LineStyle, Plot, PlotPoint, PlotPoints, PlotTransform,
     Points, VLine,
@@ -67,20 +68,10 @@ pub(super) fn token_at(transform: &PlotTransform, pos: egui::Pos2, n: usize) -> 
 pub(super) fn plot<'a>(name: &str, run: &Run, height: f32, palette: Palette) -> Plot<'a> {
     let n = run.capture.len() as f64;
     let link = egui::Id::unique(("eviction axis", run.capture.id));
-    Plot::new((name, run.capture.id))
+    over_tokens((name, run.capture.id), palette)
         .height(height)
-        .show_background(false)
-        .show_crosshair(false)
-        .allow_drag(Vec2b::new(true, false))
-        .allow_zoom(Vec2b::new(true, false))
-        .allow_scroll(false)
-        .allow_boxed_zoom(false)
-        .allow_axis_zoom_drag(false)
         .default_x_bounds(-n * 0.005, n * 1.03)
-        .set_margin_fraction(vec2(0.0, 0.0))
         .link_axis(link, [true, false])
-        .grid_color(palette.line)
-        .label_formatter(|_| None)
 }
 
 /// The marks that stand across all plots: the fill, the selected token, the one under the pointer.
