@@ -1,9 +1,8 @@
 //! Sessions, exports and commands as a person uses them in the window.
 
-use crate::stage::{SINKS, Stage, builder, opening, showing};
+use crate::stage::{SINKS, Stage, builder, opening, showing, step_until};
 use crate::support::{self, Answering, CHAT};
 use clap::Parser as _;
-use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use sinkscope::app::eviction::EvictionCommand;
 use sinkscope::app::files::FilesCommand;
@@ -20,7 +19,6 @@ use sinkscope::model::source::ModelRef;
 use sinkscope::progress::CancelToken;
 use sinkscope::session::{Kept, read_session};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 const TEXT: &str =
     "It's \"quoted\", $HOME `costs` 5 %;\nand é \\ goes on: the quick brown fox jumps over it.";
@@ -218,16 +216,6 @@ fn a_view_is_exported_by_clicks_and_a_path_is_typed_where_there_is_no_dialog() {
     let svg = std::fs::read_to_string(folder.path().join("head.svg")).expect("the file");
     assert!(svg.contains("Synthetic-Instruct"), "text is text");
     assert!(stage.state().files.export.is_none(), "the dialog is closed");
-}
-
-fn step_until(harness: &mut Harness<'static, App>, what: &str, done: impl Fn(&AppState) -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while !done(harness.state().state()) {
-        assert!(Instant::now() < deadline, "never happened: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-        harness.step();
-    }
-    harness.run_steps(3);
 }
 
 /// The words of a line, as a shell reads them.

@@ -1,6 +1,6 @@
 //! The window with the real engine on a tiny model: nothing is a stand-in but the screen.
 
-use crate::stage::builder;
+use crate::stage::{builder, step_until};
 use crate::support::Answering;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -13,19 +13,8 @@ use sinkscope::engine::Engine;
 use sinkscope::eviction::PinChoice;
 use sinkscope::model::source::ModelRef;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the sun.";
-
-fn step_until(harness: &mut Harness<'static, App>, what: &str, done: impl Fn(&AppState) -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while !done(harness.state().state()) {
-        assert!(Instant::now() < deadline, "never happened: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-        harness.step();
-    }
-    harness.run_steps(3);
-}
 
 fn window_on(model: &Path) -> Harness<'static, App> {
     let services = Services {

@@ -88,3 +88,14 @@ impl Stage {
         self.settle();
     }
 }
+
+/// Steps a window with the real engine until something is so.
+pub(crate) fn step_until(harness: &mut Harness<'static, App>, what: &str, done: impl Fn(&AppState) -> bool) {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !done(harness.state().state()) {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+        harness.step();
+    }
+    harness.run_steps(3);
+}

@@ -1,7 +1,9 @@
 //! What a repository offers before anything is downloaded, and what is known of a model without its weights.
 
 use crate::hub_server::{COMMIT, HubServer, Reply, Request};
-use crate::support::{Log, NO_HUB, Place, folder_model, hub, is_storage, locate, weights};
+use crate::support::{
+    Log, NO_HUB, Place, breaks_off_for_good, folder_model, hub, is_storage, locate, weights,
+};
 use sinkscope::model::source::{
     GlimpseContent, Locator, ModelChoice, ModelFormat, ModelRef, RepoListing, SourceError,
 };
@@ -128,12 +130,7 @@ fn safetensors_can_be_told_from_a_gguf_of_the_same_repository() {
 #[test]
 fn what_a_broken_transfer_left_counts_as_there() {
     let weights = weights();
-    let server = HubServer::with_fault(&folder_model(&weights), |request, mut reply| {
-        if is_storage(request) {
-            reply.break_after = Some(if request.earlier == 0 { 1_000_000 } else { 0 });
-        }
-        reply
-    });
+    let server = HubServer::with_fault(&folder_model(&weights), breaks_off_for_good);
     let place = Place::new();
     let locator = place.locator(&server);
     locate(&locator, &hub("o/n")).unwrap_err();

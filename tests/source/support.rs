@@ -1,6 +1,6 @@
 //! Temporary caches, and a reporter that keeps what it is told.
 
-use crate::hub_server::{HubServer, Request, etag};
+use crate::hub_server::{HubServer, Reply, Request, etag};
 use sinkscope::model::source::{LocatedModel, Locator, ModelRef, SourceError};
 use sinkscope::progress::{CancelToken, Progress, Reporter};
 use std::fs;
@@ -112,4 +112,12 @@ pub(crate) fn locate(locator: &Locator, model: &ModelRef) -> Result<LocatedModel
 
 pub(crate) fn is_storage(request: &Request) -> bool {
     request.path.starts_with("/storage/")
+}
+
+/// A fault: the first transfer of the weights breaks off after a million bytes, all later ones at once.
+pub(crate) fn breaks_off_for_good(request: &Request, mut reply: Reply) -> Reply {
+    if is_storage(request) {
+        reply.break_after = Some(if request.earlier == 0 { 1_000_000 } else { 0 });
+    }
+    reply
 }

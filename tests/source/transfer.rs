@@ -1,7 +1,7 @@
 //! Transfers that break, lie, stall, are cancelled or killed, or fill the disk.
 
 use crate::hub_server::{HubServer, Reply, etag};
-use crate::support::{Log, Place, folder_model, hub, is_storage, locate, weights};
+use crate::support::{Log, Place, breaks_off_for_good, folder_model, hub, is_storage, locate, weights};
 use sinkscope::model::source::{Locator, SourceError};
 use sinkscope::progress::CancelToken;
 use std::fs;
@@ -30,12 +30,7 @@ fn a_transfer_that_breaks_goes_on_where_it_broke() {
 #[test]
 fn a_transfer_that_never_comes_back_ends_and_keeps_what_it_has() {
     let weights = weights();
-    let server = HubServer::with_fault(&folder_model(&weights), |request, mut reply| {
-        if is_storage(request) {
-            reply.break_after = Some(if request.earlier == 0 { 1_000_000 } else { 0 });
-        }
-        reply
-    });
+    let server = HubServer::with_fault(&folder_model(&weights), breaks_off_for_good);
     let place = Place::new();
     let error = locate(&place.locator(&server), &hub("o/n")).unwrap_err();
     assert!(matches!(error, SourceError::Broken { done_bytes: 1_000_000, .. }), "{error}");
