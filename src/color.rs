@@ -2,6 +2,12 @@
 //!
 //! The window and the exported images share this module, so that a weight looks the same in both.
 
+mod profile;
+mod sets;
+
+pub use profile::ProfileScale;
+pub use sets::set_color;
+
 use crate::capture::{MASKED, NOT_AVAILABLE};
 use colorgrad::Gradient as _;
 

@@ -93,25 +93,116 @@ fn analyze_writes_the_json_and_the_tensors_that_it_says() {
     }
 }
 
+const TEXT: &str =
+    "a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 and then some more";
+
+/// What each view needs on the line.
+const VIEWS: [(&str, &[&str]); 12] = [
+    ("grid", &[]),
+    ("head", &["--layer", "1", "--head", "2", "--queries", "4-30", "--sinks", "renormalised"]),
+    ("mean", &["--layer", "1"]),
+    ("difference", &["--layer", "1", "--minus", "0:1"]),
+    ("lines", &["--layer", "1", "--head", "2", "--also-heads", "0,3", "--queries", "5-20"]),
+    ("profile", &[]),
+    ("strip", &[]),
+    ("token-heads", &["--token", "3"]),
+    ("layers", &[]),
+    ("peak", &["--peak-keys", "2"]),
+    ("norms", &[]),
+    ("stability", &["--others", r#"[{"prompt": "another text"}, {"token_ids": [5, 6, 7], "bos": "no"}]"#]),
+];
+
 #[test]
 fn render_writes_every_view() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = tiny();
-    let text = "a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 and then some more";
-    for view in ["grid", "head", "profile", "strip"] {
-        for extension in ["png", "svg"] {
+    for (view, needs) in VIEWS {
+        for extension in ["png", "svg", "csv", "json"] {
             let out = folder.path().join(format!("{view}.{extension}")).display().to_string();
-            let head: &[&str] = if view == "head" { &["--layer", "1", "--head", "2"] } else { &[] };
-            let args = [&["render", view, "--model", &model, "--prompt", text, "--out", &out], head].concat();
+            let args = [
+                &["render", view, "--model", &model, "--prompt", TEXT, "--threshold", "0.5", "--out", &out],
+                needs,
+            ]
+            .concat();
             let output = sinkscope(&args);
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let bytes = std::fs::read(&out).expect("written");
             match extension {
                 "png" => assert!(image::load_from_memory(&bytes).expect("a PNG").width() > 300),
-                _ => assert!(String::from_utf8(bytes).expect("UTF-8").contains("<text")),
+                "svg" => assert!(String::from_utf8(bytes).expect("UTF-8").contains("<text")),
+                "csv" => assert!(bytes.split(|&byte| byte == b'\n').count() > 2, "{view}"),
+                _ => assert!(serde_json::from_slice::<serde_json::Value>(&bytes).expect("JSON").is_object()),
             }
         }
     }
+}
+
+#[test]
+fn render_says_what_it_can_not_draw() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = tiny();
+    let out = |name: &str| folder.path().join(name).display().to_string();
+    let failed = |view: &str, name: &str, more: &[&str]| {
+        let out = out(name);
+        let args = [&["render", view, "--model", &model, "--prompt", TEXT, "--out", &out], more].concat();
+        failure(&args).0
+    };
+    assert!(failed("profile", "a.npy", &[]).contains("A .npy holds patterns, which this view has not"));
+    assert!(failed("profile", "a.bmp", &[]).contains("Unknown format"));
+    assert!(failed("token-heads", "a.png", &["--token", "9999"]).contains("There is no token 9999"));
+    assert!(failed("stability", "a.png", &[]).contains("needs --others"));
+    let prompt = r#"[{"prompt": "a"}]"#;
+    assert!(
+        failed("profile", "a.png", &["--others", prompt]).contains("render difference and render stability")
+    );
+    for (others, why) in [
+        ("[]", "the list is empty"),
+        (r#"[{"prompt": "a", "chat": []}]"#, "run 0 needs exactly one of"),
+        (r#"[{"prompt": "a"}, {}]"#, "run 1 needs exactly one of"),
+        (r#"[{"prompt": "a", "modle": "x"}]"#, "unknown field `modle`"),
+        (r#"[{"prompt": "a", "device": "tpu"}]"#, "run 0 device"),
+        ("[1]", "invalid type"),
+        (r#"[{"prompt": "a"}"#, "EOF"),
+    ] {
+        let said = failed("stability", "a.png", &["--others", others]);
+        assert!(said.contains("Can't use the other runs") && said.contains(why), "{said}");
+    }
+    let file = file(folder.path(), "runs.json", b"{}");
+    assert!(failed("stability", "a.png", &["--others", &file]).ends_with("runs.json"));
+}
+
+#[test]
+fn a_difference_of_two_runs_names_what_is_in_one_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("d.json").display().to_string();
+    let model = tiny();
+    let others = format!(r#"[{{"model": "{model}", "dtype": "f16", "prompt": "{TEXT}", "bos": "no"}}]"#);
+    let output = sinkscope(&[
+        "render",
+        "difference",
+        "--model",
+        &model,
+        "--prompt",
+        TEXT,
+        "--bos",
+        "yes",
+        "--layer",
+        "1",
+        "--head",
+        "2",
+        "--minus",
+        "1:2",
+        "--others",
+        &others,
+        "--out",
+        &out,
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&out).expect("written")).expect("JSON");
+    assert_eq!(report["entries"][0], serde_json::json!([0, null]), "BOS");
+    assert_eq!(report["entries"][1], serde_json::json!([1, 0]));
+    assert!(report["differences"][1][0].is_null() && report["differences"][5][3].is_number());
 }
 
 #[test]

@@ -5,13 +5,17 @@ mod toy_capture;
 use base64::Engine as _;
 use candle_core::Tensor;
 use resvg::usvg::roxmltree;
-use sinkscope::analysis::{Analysis, AnalysisOptions, HeadMetrics};
-use sinkscope::capture::{Capture, MASKED};
+use sinkscope::analysis::{
+    Analysis, AnalysisOptions, HeadMetrics, PeakTable, alpha_by_layer_head, birth_layer, far_lift_by_layer,
+    norm_ratios_by_layer,
+};
+use sinkscope::capture::{AlignBy, Capture, Difference, Hiding, MASKED, NOT_AVAILABLE, PatternOf, Shaping};
 use sinkscope::color::{ColorMap, ColorScale, ColorTable, ScaleKind};
 use sinkscope::eviction::{EvictionCase, EvictionRun, PinChoice, Pins, Retention, Schedule};
 use sinkscope::export::{
-    AnalysisReport, Area, EvictionReport, Item, Raster, Theme, View, ViewOptions, draw, evictions_csv,
-    heads_csv, tokens_csv, write_image, write_json, write_patterns,
+    AnalysisReport, Area, EvictionReport, ExportError, Item, LinesView, Material, Part, Raster, RunRef,
+    Theme, View, ViewOptions, draw, evictions_csv, heads_csv, tokens_csv, write_image, write_json,
+    write_patterns, write_view,
 };
 use sinkscope::progress::CancelToken;
 use std::path::Path;
@@ -183,6 +187,283 @@ fn patterns_that_can_not_be_written_say_why_and_leave_no_file() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+fn json(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Writes a view and reads it back as CSV.
+fn table(view: &View, material: &Material<'_>, options: &ViewOptions) -> Vec<Vec<String>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("view.csv");
+    write_view(view, material, options, &path, &CancelToken::new()).unwrap();
+    csv(&path)
+}
+
+/// The same as JSON.
+fn report(view: &View, material: &Material<'_>, options: &ViewOptions) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("view.json");
+    write_view(view, material, options, &path, &CancelToken::new()).unwrap();
+    json(&path)
+}
+
+/// A table as CSV and as JSON says the same.
+fn assert_same(rows: &[Vec<String>], report: &serde_json::Value) {
+    let records = report["rows"].as_array().unwrap();
+    assert_eq!(records.len(), rows.len() - 1);
+    for (record, row) in records.iter().zip(&rows[1..]) {
+        assert_eq!(record.as_object().unwrap().len(), row.len());
+        for (name, field) in rows[0].iter().zip(row) {
+            let value = &record[name];
+            match value {
+                serde_json::Value::Null => assert!(field.is_empty(), "{name}"),
+                serde_json::Value::String(text) => assert_eq!(text, field),
+                // The reader of JSON rounds the last bit of an f64 as it likes.
+                number => {
+                    let (a, b) = (number.as_f64().unwrap(), field.parse::<f64>().unwrap());
+                    assert!((a - b).abs() <= f64::EPSILON * b.abs(), "{name}: {a} {b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_are_the_weights_of_their_window() {
+    let (capture, analysis) = sinking();
+    let lines = LinesView { layer: 1, heads: vec![0, 2], first: 20, tokens: 25, least: 0.02 };
+    let view = View::Lines(lines);
+    let (material, options) = (Material::of(&capture, &analysis), ViewOptions::default());
+    let rows = table(&view, &material, &options);
+    assert_same(&rows, &report(&view, &material, &options));
+    let mut wanted = Vec::new();
+    for head in [0, 2] {
+        for query in 20..45 {
+            for key in std::iter::once(0).chain(20..=query) {
+                let weight = capture.weight(1, head, query, key).unwrap();
+                if weight >= 0.02 {
+                    wanted.push((head, query, key, weight));
+                }
+            }
+        }
+    }
+    let read: Vec<(usize, usize, usize, f32)> = rows[1..]
+        .iter()
+        .map(|row| {
+            (
+                row[0].parse().unwrap(),
+                row[1].parse().unwrap(),
+                row[3].parse().unwrap(),
+                row[5].parse().unwrap(),
+            )
+        })
+        .collect();
+    assert!(wanted.len() > 50);
+    assert_eq!(read, wanted, "the sink before the window and the window itself, nothing else");
+    assert_eq!(rows[1][2], capture.tokens.tokens[20].text());
+}
+
+#[test]
+fn the_pages_beside_the_sinks_come_back() {
+    let (capture, analysis) = sinking();
+    let (material, options) = (Material::of(&capture, &analysis), ViewOptions::default());
+
+    let view = View::TokenHeads(30);
+    let rows = table(&view, &material, &options);
+    assert_same(&rows, &report(&view, &material, &options));
+    let alpha = alpha_by_layer_head(&capture, 30);
+    assert_eq!(rows.len(), 1 + 6);
+    for row in &rows[1..] {
+        let (layer, head): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        assert_eq!(number(&row[2]), Some(alpha[layer][head]));
+    }
+
+    let view = View::Peak(3);
+    let rows = table(&view, &material, &options);
+    let read = report(&view, &material, &options);
+    assert_same(&rows, &read);
+    let peaks = PeakTable::of(&capture);
+    for row in &rows[1..] {
+        let (layer, head): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        let split = peaks.split(layer, head, 3).unwrap();
+        assert_eq!([number(&row[2]), number(&row[3])], [Some(split.peak), Some(split.tail)]);
+        assert_eq!(row[5], "1");
+    }
+    let mean = peaks.mean((0..2).flat_map(|layer| (0..3).map(move |head| (layer, head))), 3).unwrap();
+    let read = read["about"]["mean"]["peak"].as_f64().unwrap();
+    assert!((read - mean.peak).abs() <= f64::EPSILON * mean.peak);
+
+    let view = View::Norms(30);
+    let rows = table(&view, &material, &options);
+    assert_same(&rows, &report(&view, &material, &options));
+    for (row, norms) in rows[1..].iter().zip(norm_ratios_by_layer(&capture, 30)) {
+        assert_eq!(
+            [number(&row[1]), number(&row[2]), number(&row[3])],
+            [norms.hidden, norms.key, norms.value]
+        );
+    }
+
+    let rows = table(&View::Layers, &material, &options);
+    let read = report(&View::Layers, &material, &options);
+    let far_lift = far_lift_by_layer(&capture);
+    for (layer, values) in far_lift.iter().enumerate() {
+        let row: Vec<Option<f64>> = rows[1 + layer][1..].iter().map(|field| number(field)).collect();
+        assert_eq!(&row, values);
+        for (key, value) in values.iter().enumerate() {
+            let read = read["layers"][layer][key].as_f64();
+            assert_eq!(read.is_some(), value.is_some());
+            if let (Some(a), Some(b)) = (read, *value) {
+                assert!((a - b).abs() <= f64::EPSILON * b.abs());
+            }
+        }
+    }
+    for (sink, read) in analysis.detection.flagged.iter().zip(read["sinks"].as_array().unwrap()) {
+        assert_eq!(read["index"].as_u64(), Some(*sink as u64));
+        assert_eq!(read["birth_layer"].as_u64(), birth_layer(&far_lift, *sink).map(|layer| layer as u64));
+    }
+
+    let rows = table(&View::Grid, &material, &options);
+    assert_same(&rows, &report(&View::Grid, &material, &options));
+}
+
+#[test]
+fn a_pattern_is_written_as_it_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, analysis) = sinking();
+    let material = Material::of(&capture, &analysis);
+    let of = PatternOf::LayerMean(1);
+    let options = ViewOptions {
+        hiding: Hiding::Renormalised,
+        part: Some(Part { rows: 10..50, keys: 0..35 }),
+        ..ViewOptions::default()
+    };
+    let shaping = Shaping { hidden: analysis.detection.flagged.clone(), renormalised: true };
+    let rows: Vec<usize> = (10..50).collect();
+    let wanted = capture.weights(of, &shaping, &rows, 0..35);
+    assert!(wanted.contains(&NOT_AVAILABLE) && wanted.contains(&MASKED));
+
+    let read = table(&View::Pattern(of), &material, &options);
+    assert_eq!((read.len(), read[0].len()), (41, 36));
+    assert_eq!((read[0][1].as_str(), read[1][0].as_str()), ("0", "10"));
+    for (row, wanted) in read[1..].iter().zip(wanted.chunks_exact(35)) {
+        for (field, &weight) in row[1..].iter().zip(wanted) {
+            let weight = (weight >= 0.0).then_some(weight);
+            assert_eq!((!field.is_empty()).then(|| field.parse::<f32>().unwrap()), weight);
+        }
+    }
+    let read = report(&View::Pattern(of), &material, &options);
+    assert_eq!((read["layer"].as_u64(), read["head"].is_null()), (Some(1), true));
+    for (index, query) in rows.iter().enumerate() {
+        let row = read["weights"][index].as_array().unwrap();
+        assert_eq!(row.len(), (query + 1).min(35), "as far as the query sees, within the part");
+        for (key, value) in row.iter().enumerate() {
+            let weight = wanted[index * 35 + key];
+            assert_eq!(value.as_f64().map(|value| value as f32), (weight >= 0.0).then_some(weight));
+        }
+    }
+    let path = folder.path().join("p.npy");
+    write_view(&View::Pattern(of), &material, &options, &path, &CancelToken::new()).unwrap();
+    let read = Tensor::read_npy(&path).unwrap();
+    assert_eq!(read.dims(), [40, 35]);
+    let read = read.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    for (read, &weight) in read.iter().zip(&wanted) {
+        match weight {
+            MASKED => assert_eq!(*read, 0.0),
+            NOT_AVAILABLE => assert!(read.is_nan(), "a hidden key is no zero"),
+            weight => assert_eq!(*read, weight),
+        }
+    }
+    let path = folder.path().join("p.safetensors");
+    write_view(
+        &View::Pattern(PatternOf::ModelMean),
+        &material,
+        &ViewOptions::default(),
+        &path,
+        &CancelToken::new(),
+    )
+    .unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(tensors.tensor("mean").unwrap().shape(), [TOKENS, TOKENS]);
+}
+
+#[test]
+fn differences_of_two_runs_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, analysis) = sinking();
+    let mut tokens = (*capture.tokens).clone();
+    tokens.tokens.remove(0);
+    let other = Capture { tokens: std::sync::Arc::new(tokens), id: 2, ..shorter() };
+    let theirs = Analysis::of(&other, AnalysisOptions::default());
+    let (capture, other) = (std::sync::Arc::new(capture), std::sync::Arc::new(other));
+    let others = [RunRef { capture: &other, analysis: &theirs }];
+    let material = Material { others: &others, ..Material::of(&capture, &analysis) };
+    let (a, b) = (PatternOf::Head { layer: 1, head: 2 }, PatternOf::Head { layer: 0, head: 1 });
+    let view = View::Difference { a, b, by: AlignBy::Tokens };
+    // In memory: as the window reads a cell.
+    let alignment = sinkscope::capture::Alignment::of(&capture.tokens, &other.tokens, AlignBy::Tokens);
+    let side = alignment.len();
+    let difference = Difference {
+        a: (std::sync::Arc::clone(&capture), a),
+        b: (std::sync::Arc::clone(&other), b),
+        by: AlignBy::Tokens,
+        alignment: std::sync::Arc::new(alignment),
+    };
+    let told = |row, column| difference.cell(row, column).filter(|value| *value != NOT_AVAILABLE);
+
+    let rows = table(&view, &material, &ViewOptions::default());
+    assert_eq!((rows.len(), rows[0][1].as_str(), rows[0][2].as_str()), (side + 1, "0|–", "1|0"));
+    let read = report(&view, &material, &ViewOptions::default());
+    let path = folder.path().join("d.npy");
+    write_view(&view, &material, &ViewOptions::default(), &path, &CancelToken::new()).unwrap();
+    let array = Tensor::read_npy(&path).unwrap().to_vec2::<f32>().unwrap();
+    let mut seen = 0;
+    for row in 0..side {
+        for column in 0..side {
+            let wanted = told(row, column);
+            seen += usize::from(wanted.is_some());
+            let field = &rows[1 + row][1 + column];
+            assert_eq!((!field.is_empty()).then(|| field.parse::<f32>().unwrap()), wanted);
+            assert_eq!(read["differences"][row][column].as_f64().map(|value| value as f32), wanted);
+            match difference.cell(row, column) {
+                None => assert_eq!(array[row][column], 0.0),
+                Some(NOT_AVAILABLE) => assert!(array[row][column].is_nan()),
+                Some(value) => assert_eq!(array[row][column], value),
+            }
+        }
+    }
+    assert!(seen > 2000);
+    assert_eq!(read["entries"][0], serde_json::json!([0, null]));
+
+    let rows = table(&View::Stability, &material, &ViewOptions::default());
+    assert_same(&rows, &report(&View::Stability, &material, &ViewOptions::default()));
+    let fates: Vec<&str> = rows[1..].iter().map(|row| row[4].as_str()).collect();
+    assert_eq!(fates, ["place_stays", "fades", "new", "new"]);
+    assert_eq!(rows[2][5], "29", "the sink at 30 stands at 29 there");
+}
+
+/// The text without one token; its sinks stand at the same places.
+fn shorter() -> Capture {
+    capture(TOKENS - 1, |layer, head, query, key| {
+        let noise = ((layer * 5 + head * 13 + query * 29 + key * 17) % 11) as f32 / 6.1;
+        noise + if key == 0 || key == 30 { 5.0 } else { 0.0 }
+    })
+}
+
+#[test]
+fn only_patterns_become_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, analysis) = sinking();
+    let material = Material::of(&capture, &analysis);
+    for view in [View::Profile, View::Layers, View::Peak(4), View::Stability, View::Eviction] {
+        let path = folder.path().join("a.npy");
+        let error =
+            write_view(&view, &material, &ViewOptions::default(), &path, &CancelToken::new()).unwrap_err();
+        assert!(matches!(error, ExportError::NoTensors { extension: "npy", .. }), "{view:?}: {error}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 fn run(budget: usize, pins: PinChoice, tokens: &[usize]) -> EvictionRun {
     let case = EvictionCase::fifo(budget, pins);
     let pins = Pins { tokens: tokens.iter().copied().collect(), scored_from: 0 };
@@ -270,9 +551,16 @@ fn the_pixels_of_images_are_the_colours_of_the_weights() {
     let (capture, analysis) = sinking();
     for (theme, color, scale) in [(Theme::Light, ScaleKind::Log, 1.0), (Theme::Dark, ScaleKind::Linear, 4.0)]
     {
-        let options = ViewOptions { theme, color, map: ColorMap::Cividis, range: Some((0.001, 0.8)), scale };
-        let view = View::Head { layer: 1, head: 1 };
-        let drawing = draw(view, &capture, &analysis, &options, &CancelToken::new()).unwrap();
+        let options = ViewOptions {
+            theme,
+            color,
+            map: ColorMap::Cividis,
+            range: Some((0.001, 0.8)),
+            scale,
+            ..ViewOptions::default()
+        };
+        let view = View::Pattern(PatternOf::Head { layer: 1, head: 1 });
+        let drawing = draw(&view, &Material::of(&capture, &analysis), &options, &CancelToken::new()).unwrap();
         let raster = drawing.items.iter().find_map(|item| match item {
             Item::Image(raster) if raster.width == TOKENS => Some(raster),
             _ => None,

@@ -25,8 +25,8 @@ pub use peak::{MOST_PEAK_KEYS, PeakSplit, PeakTable};
 pub use profile::{
     ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers, profile_of_layers,
 };
-pub use sinks::{Corroboration, Sink, alpha_by_layer_head, birth_layer, far_lift_by_layer};
-pub use stability::{Fate, RunSinks, fates};
+pub use sinks::{Corroboration, Sink, alpha_by_layer_head, birth_layer, far_lift_by_layer, profile_by_layer};
+pub use stability::{Fate, RunSinks, fates, newcomers};
 pub use virtual_key::VirtualKey;
 
 use crate::capture::Capture;
@@ -166,6 +166,13 @@ impl Analysis {
             sinks,
             virtual_key: None,
         }
+    }
+
+    /// The token with the largest share of all attention.
+    #[must_use]
+    pub fn strongest(&self) -> Option<usize> {
+        let share = |&i: &usize| self.share[i].unwrap_or(0.0);
+        (0..self.share.len()).max_by(|a, b| share(a).total_cmp(&share(b)))
     }
 
     /// The profile of a kind.

@@ -4,7 +4,9 @@ use super::classes::TokenClass;
 use super::detector::{Detection, median};
 use super::mass::MassTable;
 use super::norms::ratio_to_median;
-use super::profile::{Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers};
+use super::profile::{
+    ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers, profile_of_layers,
+};
 use super::{BIRTH_FAR_LIFT, MASSIVE_MAGNITUDE, MASSIVE_RATIO, SINK_RATE_EPSILON};
 use crate::capture::{Capture, LayerCapture};
 
@@ -94,6 +96,12 @@ pub fn alpha_by_layer_head(capture: &Capture, key: usize) -> Vec<Vec<f64>> {
 #[must_use]
 pub fn far_lift_by_layer(capture: &Capture) -> Vec<Vec<Option<f64>>> {
     far_lift_of_layers(&MassTable::of(capture))
+}
+
+/// One profile of every key in every layer, over all heads: `[layer][key]`.
+#[must_use]
+pub fn profile_by_layer(capture: &Capture, kind: ProfileKind) -> Vec<Vec<Option<f64>>> {
+    profile_of_layers(&MassTable::of(capture), kind)
 }
 
 /// The layer in which a key becomes a sink: the first whose far-lift over all heads exceeds 5.

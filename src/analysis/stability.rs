@@ -74,6 +74,20 @@ pub fn fates(sinks: &[usize], other: RunSinks<'_>, place: impl Fn(usize) -> Opti
     sinks.iter().map(fate).collect()
 }
 
+/// Sinks of another run whose token is no sink of ours: where they stand there, and here. `place` has for each
+/// of our positions its position there.
+#[must_use]
+pub fn newcomers(ours: &[usize], theirs: &[usize], place: &[Option<usize>]) -> Vec<(usize, Option<usize>)> {
+    let is_ours = |position: usize| ours.binary_search(&position).is_ok();
+    let here = |position: usize| place.iter().position(|there| *there == Some(position));
+    // Where the token is not in our text, a sink of ours at its position says that the place stays.
+    let is_new = |&(position, here): &(usize, Option<usize>)| match here {
+        Some(here) => !is_ours(here),
+        None => !is_ours(position),
+    };
+    theirs.iter().map(|&position| (position, here(position))).filter(is_new).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +117,13 @@ mod tests {
         let fades = super::fates(&[2], other, place);
         assert_eq!(fades, [Fate::Fades { to: 1, z: Some(1.0) }]);
         assert!(!fades[0].is_sink() && fates[0].is_sink());
+    }
+
+    #[test]
+    fn a_newcomer_is_no_sink_of_ours_by_token_or_by_place() {
+        // Their token 3 is ours at 2, their 5 is not in our text, 7 is neither.
+        let place = [Some(0), Some(1), Some(3), None];
+        assert_eq!(newcomers(&[0, 5], &[0, 3, 5, 7], &place), [(3, Some(2)), (7, None)]);
+        assert!(newcomers(&[2], &[3], &place).is_empty());
     }
 }

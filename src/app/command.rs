@@ -2,7 +2,6 @@
 
 use super::eviction::EvictionCommand;
 use super::files::FilesCommand;
-use super::files::export::FileFormat;
 use super::fonts::Writing;
 use super::guide::GuideCommand;
 use super::hub::HubCommand;
@@ -148,7 +147,7 @@ pub enum PickKind {
     /// Where a session is saved.
     SaveSession,
     /// Where a view is exported.
-    Export(FileFormat),
+    Export(crate::export::FileFormat),
 }
 
 impl PickKind {

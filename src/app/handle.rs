@@ -312,6 +312,8 @@ impl AppState {
         if let Some(run) = &mut self.run {
             run.reanalyse(&self.view);
         }
+        // Sinks are compared with those of the other runs: all are asked the same.
+        self.shelf.reanalyse(&self.view);
         self.ask_for_partners();
     }
 

@@ -3,8 +3,8 @@
 use super::partners::PartnersKey;
 use super::view::{HeadId, ViewOptions};
 use crate::analysis::{
-    Analysis, Corroboration, MassTable, NormRatios, PeakTable, ProfileKind, alpha_by_layer_head, birth_layer,
-    far_lift_by_layer, norm_ratios_by_layer, profile_of_layers,
+    Analysis, Corroboration, NormRatios, PeakTable, ProfileKind, alpha_by_layer_head, birth_layer,
+    far_lift_by_layer, norm_ratios_by_layer,
 };
 use crate::capture::Capture;
 use std::sync::Arc;
@@ -100,8 +100,7 @@ impl Run {
     /// The token with the largest share of all attention.
     #[must_use]
     pub fn strongest(&self) -> Option<usize> {
-        let share = |&i: &usize| self.analysis.share[i].unwrap_or(0.0);
-        (0..self.analysis.share.len()).max_by(|a, b| share(a).total_cmp(&share(b)))
+        self.analysis.strongest()
     }
 
     /// The head that shows best what sinks are: the largest sum of √α over the sinks (or over the
@@ -187,6 +186,6 @@ fn profile_by_layer(
 ) -> Vec<Vec<Option<f64>>> {
     match kind {
         ProfileKind::FarLift => far_lift_by_layer.to_vec(),
-        _ => profile_of_layers(&MassTable::of(capture), kind),
+        _ => crate::analysis::profile_by_layer(capture, kind),
     }
 }

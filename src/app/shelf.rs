@@ -74,6 +74,11 @@ impl Shelf {
         before - self.runs.len()
     }
 
+    /// Puts the view's question to every run.
+    pub(super) fn reanalyse(&mut self, view: &super::view::ViewOptions) {
+        self.runs.iter_mut().for_each(|run| run.reanalyse(view));
+    }
+
     fn take(&mut self, id: u64) -> Option<Run> {
         let at = self.runs.iter().position(|run| run.capture.id == id)?;
         Some(self.runs.remove(at))

@@ -8,7 +8,8 @@ mod prefill;
 pub use crate::units::format_bytes;
 pub use memory::{available_memory_bytes, peak_rss_bytes, plan_memory};
 pub use patterns::{
-    AlignBy, Alignment, Difference, MASKED, NOT_AVAILABLE, PatternOf, PatternTile, Shaping, TileArea,
+    AlignBy, Alignment, Difference, EntryLabel, Hiding, LineWindow, MASKED, NOT_AVAILABLE, PatternOf,
+    PatternTile, Shaping, TileArea,
 };
 pub use prefill::{PrefillOptions, PrefillTiming, Prefilled, full_cache_rule, plain_prefill, prefill};
 pub(crate) use prefill::{next_capture_id, wide_negative_log_likelihood};

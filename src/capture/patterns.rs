@@ -2,12 +2,16 @@
 
 mod alignment;
 mod difference;
+mod hiding;
+mod lines;
 mod pool;
 mod rows;
 mod tile;
 
-pub use alignment::{AlignBy, Alignment};
+pub use alignment::{AlignBy, Alignment, EntryLabel};
 pub use difference::Difference;
+pub use hiding::Hiding;
+pub use lines::LineWindow;
 
 use super::Capture;
 use std::ops::Range;

@@ -52,7 +52,7 @@ pub enum Command {
     Analyze(super::analyze::AnalyzeArgs),
     /// Simulate KV caches over a prompt and report the perplexity that they leave.
     Evict(super::evict::EvictArgs),
-    /// Draw a view as PNG or SVG.
+    /// Write a view as PNG or SVG, or the numbers behind it.
     Render(super::draw::DrawArgs),
     /// List, fetch and find models.
     Models(ModelsArgs),
@@ -111,6 +111,16 @@ impl From<BosArg> for BosChoice {
             BosArg::Auto => Self::Auto,
             BosArg::Yes => Self::Yes,
             BosArg::No => Self::No,
+        }
+    }
+}
+
+impl From<BosChoice> for BosArg {
+    fn from(choice: BosChoice) -> Self {
+        match choice {
+            BosChoice::Auto => Self::Auto,
+            BosChoice::Yes => Self::Yes,
+            BosChoice::No => Self::No,
         }
     }
 }

@@ -6,11 +6,11 @@ use super::cases::CaseArgs;
 use super::evict::simulate_cases;
 use super::render::{self, RenderArgs, ViewName};
 use super::summary::print_summary;
-use super::{Context, TerminalReporter};
+use super::{Context, TerminalReporter, others};
 use crate::analysis::DEFAULT_THRESHOLD;
 use crate::capture::PrefillOptions;
 use crate::engine::PromptInput;
-use crate::export::{AnalysisReport, ExportError, write_json};
+use crate::export::{AnalysisReport, ExportError, Material, RunRef, write_json};
 use crate::model::chat::ChatMessage;
 use crate::progress::{CancelToken, Reporter};
 use crate::{Error, Result};
@@ -42,17 +42,31 @@ pub(super) fn run(args: &DrawArgs, context: Context, cancel: &CancelToken) -> Re
         let why = if wants_cases { "needs" } else { "is the only view that takes" };
         return Err(Error::Usage(format!("render eviction {why} --policy and --budget, or --cases")));
     }
+    let others = others::read(&args.render)?;
+    let takes_others = matches!(args.render.view, ViewName::Difference | ViewName::Stability);
+    if !takes_others && !others.is_empty() {
+        return Err(Error::Usage(
+            "--others goes with render difference and render stability only".to_owned(),
+        ));
+    }
+    if args.render.view == ViewName::Stability && others.is_empty() {
+        return Err(Error::Usage("render stability needs --others".to_owned()));
+    }
     let reporter = TerminalReporter::default();
     let finished =
         run_prompt(&args.run, context, &args.detector, PrefillOptions::default(), &reporter, cancel)?;
     let capture = &finished.prefilled.capture;
-    let notices = if wants_cases {
-        let runs = simulate_cases(&finished, &args.cases, &cases, &reporter, cancel)?;
-        render::run_eviction(capture, &runs, &args.render)?
-    } else {
-        render::run(capture, &finished.analysis, &args.render)?
+    let runs = simulate_cases(&finished, &args.cases, &cases, &reporter, cancel)?;
+    let others = others::run_all(&others, &finished, context, &args.detector, &reporter, cancel)?;
+    let others: Vec<RunRef<'_>> =
+        others.iter().map(|other| RunRef { capture: &other.capture, analysis: &other.analysis }).collect();
+    let material = Material {
+        analysis_ms: finished.analysis_ms,
+        others: &others,
+        evictions: &runs.iter().collect::<Vec<_>>(),
+        ..Material::of(capture, &finished.analysis)
     };
-    notices.iter().for_each(|line| reporter.notice(line));
+    render::run(&material, &args.render)?.iter().for_each(|line| reporter.notice(line));
     say!("{}", args.render.out.display());
     Ok(())
 }
@@ -100,7 +114,7 @@ fn write_views(finished: &Finished, folder: &Path) -> Result<()> {
         let (layer, head) = strongest_sink_head(finished);
         let out = folder.join(format!("{name}.png"));
         let args = RenderArgs::of(view, layer, head, out);
-        render::run(capture, analysis, &args)?;
+        render::run(&Material::of(capture, analysis), &args)?;
     }
     Ok(())
 }

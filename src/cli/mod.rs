@@ -22,12 +22,14 @@ mod cases;
 mod draw;
 mod evict;
 pub mod models;
+mod others;
 pub mod render;
 mod reporter;
 mod summary;
 
 pub use arguments::{Arguments, Command};
 pub use draw::run_headless_default;
+pub use others::OtherRun;
 pub use reporter::TerminalReporter;
 
 use crate::Result;

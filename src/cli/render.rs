@@ -1,12 +1,12 @@
-//! `sinkscope render`: a view as a PNG or SVG file, without a display.
+//! `sinkscope render`: a view as a picture, or the numbers behind it, without a display.
 
-use crate::analysis::Analysis;
-use crate::capture::Capture;
-use crate::color::{ColorMap, ScaleKind};
-use crate::eviction::EvictionRun;
-use crate::export::{self, ExportError, ImageFormat, Theme, View, ViewOptions};
+use super::arguments::inline_json;
+use crate::capture::{AlignBy, Hiding, PatternOf};
+use crate::color::{ColorMap, DivergingMap, ScaleKind};
+use crate::export::{self, ExportError, FileFormat, LinesView, Material, Part, Theme, View, ViewOptions};
 use crate::progress::CancelToken;
 use clap::{Args, ValueEnum};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// What to draw, how, and where to.
@@ -15,15 +15,44 @@ pub struct RenderArgs {
     /// The view to draw
     #[arg(value_enum)]
     pub view: ViewName,
-    /// Layer of the head view, of the difference and of the mean, counted from 0
-    #[arg(long, required_if_eq_any([("view", "head"), ("view", "difference")]))]
+    /// Layer of the head, difference, mean and lines views, counted from 0
+    #[arg(long, required_if_eq_any([("view", "head"), ("view", "lines")]))]
     pub layer: Option<usize>,
-    /// Query head of the head view and of the difference, counted from 0
-    #[arg(long, required_if_eq_any([("view", "head"), ("view", "difference")]))]
+    /// Query head of the head, difference and lines views, counted from 0; a difference without it is of a mean
+    #[arg(long, required_if_eq_any([("view", "head"), ("view", "lines")]), requires = "layer")]
     pub head: Option<usize>,
     /// Layer and head that the difference subtracts, for example 4:5
     #[arg(long, value_name = "LAYER:HEAD", value_parser = parse_head, required_if_eq("view", "difference"))]
     pub minus: Option<(usize, usize)>,
+    /// How the difference aligns the tokens of two runs
+    #[arg(long, value_enum, default_value = "tokens")]
+    pub align: AlignBy,
+    /// Runs to compare with: the first is what the difference subtracts, all are in the stability view. A JSON file or
+    /// that JSON itself: an array of objects with "prompt", "chat" or "token_ids", and "model", "bos", "dtype" where
+    /// they are others
+    #[arg(long, value_name = "RUNS.json|JSON")]
+    pub others: Option<PathBuf>,
+    /// Token of the token-heads and norms views; without it the one with the largest share
+    #[arg(long, value_name = "INDEX")]
+    pub token: Option<usize>,
+    /// First keys that the peak view counts as the peak
+    #[arg(long, value_name = "KEYS", default_value_t = crate::analysis::PEAK_KEYS)]
+    pub peak_keys: usize,
+    /// More heads of the lines view, beside --head: 0,3,4
+    #[arg(long, value_name = "HEADS", value_delimiter = ',')]
+    pub also_heads: Vec<usize>,
+    /// Least weight of a line
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.02)]
+    pub least: f32,
+    /// Queries of a pattern, a difference or the lines, for example 100-163; without it all, or the first 40 of lines
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse_positions)]
+    pub queries: Option<Positions>,
+    /// Keys of a pattern or a difference
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse_positions)]
+    pub keys: Option<Positions>,
+    /// What becomes of the columns of detected sinks in a pattern
+    #[arg(long, value_enum, default_value = "shown")]
+    pub sinks: Hiding,
     /// Paper
     #[arg(long, value_enum, default_value_t)]
     pub theme: Theme,
@@ -36,13 +65,19 @@ pub struct RenderArgs {
     /// Colour map
     #[arg(long, value_enum, default_value_t)]
     pub map: ColorMap,
+    /// Colour map of differences
+    #[arg(long, value_enum, default_value_t)]
+    pub difference_map: DivergingMap,
     /// Weights at the lower and the upper end of the colours of patterns, for example 0.001:0.5
     #[arg(long, value_name = "LOW:HIGH", value_parser = parse_range)]
     pub range: Option<(f32, f32)>,
-    /// File to write; its name ends in .png or .svg
+    /// File to write: .png or .svg, or for the numbers .csv, .json, and of patterns .safetensors or .npy
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 }
+
+/// Positions from the first to before the last.
+pub type Positions = Range<usize>;
 
 /// The views by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,17 +88,68 @@ pub enum ViewName {
     Head,
     /// Mean over the heads of --layer, or of the whole model without it
     Mean,
-    /// One head's pattern minus another's, with --layer, --head and --minus
+    /// One pattern minus another, with --minus; of two runs with --others
     Difference,
+    /// Tokens in two columns with weighted lines, with --layer and --head
+    Lines,
     /// Attention-mass profile with the detector's line
     Profile,
     /// Tokens coloured by attention mass
     Strip,
+    /// Attention on one token in every head
+    TokenHeads,
+    /// The profile of every key in every layer
+    Layers,
+    /// Mass of every head on the first keys, and the rest
+    Peak,
+    /// Norms of one token against the median token's, by layer
+    Norms,
+    /// Which sinks stay in the runs of --others, and which move
+    Stability,
     /// Perplexity under smaller caches, with --policy and --budget, or --cases
     Eviction,
 }
 
+impl ViewName {
+    /// All of them, in the order in which a menu shows them.
+    pub const ALL: [Self; 13] = [
+        Self::Head,
+        Self::Grid,
+        Self::Mean,
+        Self::Difference,
+        Self::Lines,
+        Self::Profile,
+        Self::Strip,
+        Self::TokenHeads,
+        Self::Layers,
+        Self::Peak,
+        Self::Norms,
+        Self::Stability,
+        Self::Eviction,
+    ];
+
+    /// Whether a format can hold what is behind the view.
+    #[must_use]
+    pub fn takes(self, format: FileFormat) -> bool {
+        match format {
+            FileFormat::Png | FileFormat::Svg | FileFormat::Csv | FileFormat::Json => true,
+            FileFormat::Safetensors | FileFormat::Npy => {
+                matches!(self, Self::Grid | Self::Head | Self::Mean | Self::Difference)
+            }
+        }
+    }
+
+    /// Whether it shows a part of a matrix where one is chosen.
+    #[must_use]
+    pub fn has_part(self) -> bool {
+        matches!(self, Self::Head | Self::Mean | Self::Difference)
+    }
+}
+
 impl RenderArgs {
+    /// Queries that the lines view shows where none are chosen.
+    pub const LINE_TOKENS: usize = 40;
+
     /// A view as it is drawn when nothing else is asked for; `layer` and `head` matter to the head view.
     #[must_use]
     pub fn of(view: ViewName, layer: usize, head: usize, out: PathBuf) -> Self {
@@ -72,10 +158,20 @@ impl RenderArgs {
             layer: Some(layer),
             head: Some(head),
             minus: None,
+            align: AlignBy::Tokens,
+            others: None,
+            token: None,
+            peak_keys: crate::analysis::PEAK_KEYS,
+            also_heads: Vec::new(),
+            least: 0.02,
+            queries: None,
+            keys: None,
+            sinks: Hiding::Shown,
             theme: Theme::default(),
             scale: 2.0,
             color: ScaleKind::default(),
             map: ColorMap::default(),
+            difference_map: DivergingMap::default(),
             range: None,
             out,
         }
@@ -84,36 +180,79 @@ impl RenderArgs {
     /// Checks what can be checked before a model is loaded.
     ///
     /// # Errors
-    /// [`ExportError::UnknownFormat`] when the file's name says no format.
+    /// [`ExportError::UnknownFormat`] when the file's name says no format, [`ExportError::NoTensors`] when it says
+    /// one that the view has not.
     pub fn check(&self) -> Result<(), ExportError> {
-        ImageFormat::of(&self.out).map(|_| ())
+        let format = FileFormat::of(&self.out)?;
+        if self.view.takes(format) {
+            return Ok(());
+        }
+        Err(ExportError::NoTensors { extension: format.extension(), path: self.out.clone() })
     }
 
-    /// The view of a capture alone; `None` for the eviction view, which needs runs.
-    fn view(&self) -> Option<View> {
-        Some(match self.view {
+    /// The other runs' JSON, where it stands on the line itself.
+    #[must_use]
+    pub fn inline_others(&self) -> Option<&str> {
+        self.others.as_deref().and_then(inline_json)
+    }
+
+    fn pattern(&self) -> PatternOf {
+        match (self.layer, self.head) {
+            (Some(layer), Some(head)) => PatternOf::Head { layer, head },
+            (Some(layer), None) => PatternOf::LayerMean(layer),
+            (None, _) => PatternOf::ModelMean,
+        }
+    }
+
+    fn view(&self, material: &Material<'_>) -> View {
+        let token = || self.token.unwrap_or_else(|| material.run.analysis.strongest().unwrap_or_default());
+        match self.view {
             ViewName::Grid => View::Grid,
-            // The parser asks for both; a caller that builds the arguments itself gets the first head.
-            ViewName::Head => {
-                View::Head { layer: self.layer.unwrap_or_default(), head: self.head.unwrap_or_default() }
-            }
-            ViewName::Mean => View::Mean { layer: self.layer },
+            ViewName::Head => View::Pattern(self.pattern()),
+            ViewName::Mean => View::Pattern(self.layer.map_or(PatternOf::ModelMean, PatternOf::LayerMean)),
             ViewName::Difference => {
-                let a = (self.layer.unwrap_or_default(), self.head.unwrap_or_default());
-                View::Difference { a, b: self.minus.unwrap_or(a) }
+                // The parser asks for it; a caller that leaves it out subtracts the first head.
+                let (layer, head) = self.minus.unwrap_or_default();
+                View::Difference { a: self.pattern(), b: PatternOf::Head { layer, head }, by: self.align }
+            }
+            ViewName::Lines => {
+                let mut heads = self.also_heads.clone();
+                heads.extend(self.head);
+                heads.sort_unstable();
+                heads.dedup();
+                let queries = self.queries.clone().unwrap_or(0..Self::LINE_TOKENS);
+                View::Lines(LinesView {
+                    layer: self.layer.unwrap_or_default(),
+                    heads,
+                    first: queries.start,
+                    tokens: queries.len(),
+                    least: self.least,
+                })
             }
             ViewName::Profile => View::Profile,
             ViewName::Strip => View::Strip,
-            ViewName::Eviction => return None,
-        })
+            ViewName::TokenHeads => View::TokenHeads(token()),
+            ViewName::Layers => View::Layers,
+            ViewName::Peak => View::Peak(self.peak_keys),
+            ViewName::Norms => View::Norms(token()),
+            ViewName::Stability => View::Stability,
+            ViewName::Eviction => View::Eviction,
+        }
     }
 
     fn options(&self) -> ViewOptions {
+        let part = (self.queries.is_some() || self.keys.is_some()).then(|| Part {
+            rows: self.queries.clone().unwrap_or(0..usize::MAX),
+            keys: self.keys.clone().unwrap_or(0..usize::MAX),
+        });
         ViewOptions {
             theme: self.theme,
             color: self.color,
             map: self.map,
+            diverging: self.difference_map,
             range: self.range,
+            hiding: self.sinks,
+            part,
             scale: self.scale,
         }
     }
@@ -122,6 +261,14 @@ impl RenderArgs {
 fn parse_head(text: &str) -> Result<(usize, usize), String> {
     let pair = text.split_once(':').and_then(|(layer, head)| Some((layer.parse().ok()?, head.parse().ok()?)));
     pair.ok_or_else(|| format!("{text} is no layer and head, such as 4:5"))
+}
+
+fn parse_positions(text: &str) -> Result<Positions, String> {
+    let pair: Option<(usize, usize)> =
+        text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    pair.filter(|(first, last)| first <= last && *last < usize::MAX)
+        .map(|(first, last)| first..last + 1)
+        .ok_or_else(|| format!("{text} is no range of positions, such as 100-163"))
 }
 
 fn parse_range(text: &str) -> Result<(f32, f32), String> {
@@ -136,29 +283,14 @@ fn parse_scale(text: &str) -> Result<f32, String> {
     if (1.0..=4.0).contains(&scale) { Ok(scale) } else { Err("choose a scale from 1 to 4".to_owned()) }
 }
 
-/// Draws the view of an analysed capture and writes the file. Returns what a reader should know of
-/// it (borrowed or missing fonts), one line each, for stderr.
+/// Writes the view of an analysed run. Returns what a reader should know of it (borrowed or missing fonts), one
+/// line each, for stderr.
 ///
 /// # Errors
 /// [`ExportError`]: an unknown format, a head that the model lacks, a file that can't be written.
-pub fn run(capture: &Capture, analysis: &Analysis, args: &RenderArgs) -> Result<Vec<String>, ExportError> {
+pub fn run(material: &Material<'_>, args: &RenderArgs) -> Result<Vec<String>, ExportError> {
     args.check()?;
-    let Some(view) = args.view() else { return run_eviction(capture, &[], args) };
-    let drawing = export::draw(view, capture, analysis, &args.options(), &CancelToken::new())?;
-    export::write_image(&drawing, &args.out, args.scale)
-}
-
-/// Draws simulated runs over a capture and writes the file. Returns the same as [`run`].
-///
-/// # Errors
-/// [`ExportError`]: an unknown format, a file that can't be written.
-pub fn run_eviction(
-    capture: &Capture,
-    runs: &[EvictionRun],
-    args: &RenderArgs,
-) -> Result<Vec<String>, ExportError> {
-    args.check()?;
-    export::write_image(&export::draw_eviction(capture, runs, &args.options()), &args.out, args.scale)
+    export::write_view(&args.view(material), material, &args.options(), &args.out, &CancelToken::new())
 }
 
 #[cfg(test)]
@@ -182,13 +314,13 @@ mod tests {
         let args =
             parse("head --layer 3 --head 4 --theme dark --scale 1.5 --color sqrt --map cividis --out a.svg");
         let args = args.unwrap();
-        assert_eq!(args.view(), Some(View::Head { layer: 3, head: 4 }));
+        assert_eq!(args.pattern(), PatternOf::Head { layer: 3, head: 4 });
         let expected = ViewOptions {
             theme: Theme::Dark,
             color: ScaleKind::Sqrt,
             map: ColorMap::Cividis,
-            range: None,
             scale: 1.5,
+            ..ViewOptions::default()
         };
         assert_eq!(args.options(), expected);
         assert_eq!(parse("grid --out a.png").unwrap().options(), ViewOptions::default());
@@ -196,15 +328,40 @@ mod tests {
 
     #[test]
     fn means_and_differences_name_their_patterns() {
-        let view = |line: &str| parse(line).expect("a line").view();
-        assert_eq!(view("mean --out a.png"), Some(View::Mean { layer: None }));
-        assert_eq!(view("mean --layer 2 --out a.png"), Some(View::Mean { layer: Some(2) }));
-        let difference = view("difference --layer 3 --head 4 --minus 5:6 --out a.png");
-        assert_eq!(difference, Some(View::Difference { a: (3, 4), b: (5, 6) }));
+        let pattern = |line: &str| parse(line).expect("a line").pattern();
+        assert_eq!(pattern("mean --out a.png"), PatternOf::ModelMean);
+        assert_eq!(pattern("mean --layer 2 --out a.png"), PatternOf::LayerMean(2));
+        let difference =
+            parse("difference --layer 3 --minus 5:6 --align position --out a.png").expect("a line");
+        assert_eq!(difference.pattern(), PatternOf::LayerMean(3));
+        assert_eq!((difference.minus, difference.align), (Some((5, 6)), AlignBy::Position));
         assert!(parse("difference --layer 3 --head 4 --out a.png").unwrap_err().contains("--minus"));
         assert!(
             parse("difference --layer 3 --head 4 --minus 5 --out a.png").unwrap_err().contains("such as 4:5")
         );
+    }
+
+    #[test]
+    fn a_part_is_chosen_by_first_and_last() {
+        let part = |line: &str| parse(line).expect("a line").options().part.expect("a part");
+        let both = part("head --layer 0 --head 0 --queries 10-19 --keys 0-4 --out a.png");
+        assert_eq!(both, Part { rows: 10..20, keys: 0..5 });
+        assert_eq!(part("mean --queries 3-3 --out a.png").rows, 3..4);
+        assert!(parse("grid --out a.png").expect("a line").options().part.is_none());
+        for wrong in ["9-3", "a-b", "7", "0-18446744073709551615"] {
+            let line = format!("mean --queries {wrong} --out a.png");
+            assert!(parse(&line).unwrap_err().contains("such as 100-163"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_patterns_fit_into_tensors() {
+        for view in ViewName::ALL {
+            let args = RenderArgs::of(view, 0, 0, "a.npy".into());
+            assert_eq!(args.check().is_ok(), view.takes(FileFormat::Npy), "{view:?}");
+            let args = RenderArgs::of(view, 0, 0, "a.csv".into());
+            assert!(args.check().is_ok(), "{view:?}");
+        }
     }
 
     #[test]

@@ -6,27 +6,67 @@ use std::io::Write as _;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Image formats, told apart by the file's extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImageFormat {
-    /// Pixels.
+/// Formats of exported files, told apart by the file's extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileFormat {
+    /// An image of pixels.
     Png,
-    /// Vectors, text as text.
+    /// An image of lines, text as text.
     Svg,
+    /// Numbers as a table.
+    Csv,
+    /// Numbers as JSON.
+    Json,
+    /// Patterns as safetensors.
+    Safetensors,
+    /// Patterns as a NumPy array.
+    Npy,
 }
 
-impl ImageFormat {
+impl FileFormat {
+    /// All formats.
+    pub const ALL: [Self; 6] = [Self::Png, Self::Svg, Self::Csv, Self::Json, Self::Safetensors, Self::Npy];
+
     /// The format that a file's name asks for.
     ///
     /// # Errors
-    /// [`ExportError::UnknownFormat`] for any extension but `png` and `svg`.
+    /// [`ExportError::UnknownFormat`] for any other extension.
     pub fn of(path: &Path) -> Result<Self, ExportError> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        match extension.as_deref() {
-            Some("png") => Ok(Self::Png),
-            Some("svg") => Ok(Self::Svg),
-            _ => Err(ExportError::UnknownFormat { path: path.to_owned() }),
+        let known = Self::ALL.into_iter().find(|format| extension.as_deref() == Some(format.extension()));
+        known.ok_or_else(|| ExportError::UnknownFormat { path: path.to_owned() })
+    }
+
+    /// The extension of its files.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Svg => "svg",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Safetensors => "safetensors",
+            Self::Npy => "npy",
         }
+    }
+
+    /// What a menu says of it.
+    #[must_use]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Png => "An image of pixels, as many a point as chosen",
+            Self::Svg => "An image of lines, text as text",
+            Self::Csv => "The numbers behind the view as a table",
+            Self::Json => "The numbers behind the view as JSON",
+            Self::Safetensors => "The patterns as tensors l{L}h{H}",
+            Self::Npy => "The patterns as a NumPy array",
+        }
+    }
+
+    /// Whether it is an image.
+    #[must_use]
+    pub fn is_image(self) -> bool {
+        matches!(self, Self::Png | Self::Svg)
     }
 }
 
@@ -34,11 +74,12 @@ impl ImageFormat {
 /// should know of the result, one line each.
 ///
 /// # Errors
-/// [`ExportError::UnknownFormat`], [`ExportError::Write`], [`ExportError::TooLarge`], [`ExportError::Raster`].
+/// [`ExportError::UnknownFormat`] for anything but an image, [`ExportError::Write`], [`ExportError::TooLarge`], [`ExportError::Raster`].
 pub fn write_image(drawing: &Drawing, path: &Path, scale: f32) -> Result<Vec<String>, ExportError> {
-    let (bytes, notices) = match ImageFormat::of(path)? {
-        ImageFormat::Png => png::encode(drawing, scale)?,
-        ImageFormat::Svg => (svg::document(drawing)?.into_bytes(), Vec::new()),
+    let (bytes, notices) = match FileFormat::of(path)? {
+        FileFormat::Png => png::encode(drawing, scale)?,
+        FileFormat::Svg => (svg::document(drawing)?.into_bytes(), Vec::new()),
+        _ => return Err(ExportError::UnknownFormat { path: path.to_owned() }),
     };
     write_atomically(path, |file| file.write_all(&bytes))?;
     Ok(notices)

@@ -14,12 +14,14 @@ mod reports;
 mod svg;
 mod tables;
 mod theme;
+mod view_tables;
 mod views;
+mod write;
 
 pub(crate) use fonts::system_font_files;
 
 pub use drawing::{Anchor, Area, Drawing, Face, Item, Label, Raster};
-pub use file::{ImageFormat, write_atomically, write_image};
+pub use file::{FileFormat, write_atomically, write_image};
 pub use npy::{NpyType, npy_header, write_npy};
 pub use numbers::{write_json, write_tensors};
 pub use patterns::{PatternFormat, write_patterns};
@@ -28,7 +30,8 @@ pub use reports::{AnalysisReport, CaseReport, EvictionReport};
 pub use svg::document as svg_document;
 pub use tables::{Field, evictions_csv, heads_csv, tokens_csv, write_csv};
 pub use theme::{Palette, Rgb, Theme, ink_on};
-pub use views::{View, ViewOptions, draw, draw_eviction};
+pub use views::{LinesView, Material, Part, RunRef, View, ViewOptions, draw};
+pub use write::write_view;
 
 /// Why a result could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -44,11 +47,29 @@ pub enum ExportError {
         /// Where it should have gone.
         path: std::path::PathBuf,
     },
-    /// The file's name does not say which image format is wanted.
-    #[error("Unknown image format: choose a name that ends in .png or .svg: {path}")]
+    /// The file's name does not say which format is wanted.
+    #[error(
+        "Unknown format: choose a name that ends in .png or .svg, or for the numbers in .csv, .json, .safetensors or .npy: {path}"
+    )]
     UnknownFormat {
         /// The name.
         path: std::path::PathBuf,
+    },
+    /// The view has no numbers that this format could hold.
+    #[error("A .{extension} holds patterns, which this view has not: choose .csv or .json: {path}")]
+    NoTensors {
+        /// The format.
+        extension: &'static str,
+        /// The name.
+        path: std::path::PathBuf,
+    },
+    /// The text has fewer tokens.
+    #[error("There is no token {index}: the text has {tokens}, counted from 0")]
+    NoSuchToken {
+        /// The position asked for.
+        index: usize,
+        /// Tokens of the text.
+        tokens: usize,
     },
     /// The file's name does not say how patterns should be written.
     #[error("Unknown pattern format: choose a name that ends in .safetensors, .npy, .csv or .json: {path}")]

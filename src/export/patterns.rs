@@ -1,9 +1,12 @@
 //! Attention patterns as files, one of them in memory at a time.
 
 use super::tables::{Field, write_csv};
+use super::views::{Scene, minuend_and_subtrahend};
 use super::{ExportError, write_json, write_npy, write_tensors};
-use crate::capture::{Capture, MASKED, PatternOf, Shaping};
+use crate::capture::{AlignBy, Capture, Difference, MASKED, NOT_AVAILABLE, PatternOf, Shaping, TileArea};
+use crate::progress::CancelToken;
 use serde::Serialize;
+use std::ops::Range;
 use std::path::Path;
 
 /// Formats of patterns, told apart by the file's extension.
@@ -36,18 +39,127 @@ impl PatternFormat {
     }
 }
 
-/// One head's pattern as JSON.
+/// A pattern as JSON.
 #[derive(Debug, Serialize)]
 struct PatternReport<'a> {
     model: &'a str,
     sha256: &'a str,
-    layer: usize,
-    head: usize,
+    /// None of the model's mean.
+    layer: Option<usize>,
+    /// None of a mean.
+    head: Option<usize>,
+    /// Keys whose columns were left out.
+    hidden_keys: &'a [usize],
+    /// Whether each row's other weights were divided by their sum.
+    renormalised: bool,
+    /// The whole text.
     tokens: Vec<String>,
-    /// Key of the first weight of each row: 0 but in local layers.
+    /// The query of each row.
+    queries: Range<usize>,
+    /// Key of the first weight of each row: the first of the part that the query sees.
     first_key: Vec<usize>,
-    /// Row `t` has a weight for each key from its first to `t`; null where it is not a number.
-    weights: Vec<Vec<f32>>,
+    /// A weight for each key from there on that the query sees; null where there is none to tell.
+    weights: Vec<Vec<Option<f32>>>,
+}
+
+/// A pattern, or a part of it, as numbers.
+struct Source<'a> {
+    capture: &'a Capture,
+    of: PatternOf,
+    shaping: Shaping,
+    rows: Range<usize>,
+    keys: Range<usize>,
+}
+
+impl<'a> Source<'a> {
+    /// All of a pattern as it is.
+    fn plain(capture: &'a Capture, of: PatternOf) -> Self {
+        let n = capture.len();
+        Self { capture, of, shaping: Shaping::default(), rows: 0..n, keys: 0..n }
+    }
+
+    /// Weights `[rows, keys]`, masked where a query can't see a key.
+    fn rows(&self, queries: &[usize]) -> Vec<f32> {
+        self.capture.weights(self.of, &self.shaping, queries, self.keys.clone())
+    }
+
+    /// The keys of the part that a query sees.
+    fn seen(&self, query: usize) -> Range<usize> {
+        let seen = self.capture.visible_keys_of(self.of, query);
+        let start = seen.start.clamp(self.keys.start, self.keys.end);
+        start..seen.end.clamp(start, self.keys.end)
+    }
+
+    fn shape(&self) -> [usize; 2] {
+        [self.rows.len(), self.keys.len()]
+    }
+
+    /// Everything: masked cells are zeros, cells without a value NaN.
+    fn dense(&self) -> Vec<f32> {
+        let queries: Vec<usize> = self.rows.clone().collect();
+        let mut weights = self.rows(&queries);
+        weights.iter_mut().for_each(|weight| *weight = in_tensor(*weight));
+        weights
+    }
+
+    fn name(&self) -> String {
+        match self.of {
+            PatternOf::Head { layer, head } => format!("l{layer}h{head}"),
+            PatternOf::LayerMean(layer) => format!("l{layer}mean"),
+            PatternOf::ModelMean => "mean".to_owned(),
+        }
+    }
+
+    fn csv(&self, path: &Path) -> Result<(), ExportError> {
+        let row = |query: usize| {
+            let fields = self.rows(&[query]).into_iter().map(in_table);
+            std::iter::once(Field::Count(query)).chain(fields).collect()
+        };
+        let keys = self.keys.clone().map(|key| key.to_string());
+        let header: Vec<String> = std::iter::once("query".to_owned()).chain(keys).collect();
+        write_csv(path, &header, self.rows.clone().map(row))
+    }
+
+    fn json(&self, path: &Path) -> Result<(), ExportError> {
+        let row = |query: usize| {
+            let (seen, first) = (self.seen(query), self.keys.start);
+            let weights = self.rows(&[query]);
+            let told = |weight: &f32| (*weight >= 0.0).then_some(*weight);
+            weights[seen.start - first..seen.end - first].iter().map(told).collect()
+        };
+        let (layer, head) = match self.of {
+            PatternOf::Head { layer, head } => (Some(layer), Some(head)),
+            PatternOf::LayerMean(layer) => (Some(layer), None),
+            PatternOf::ModelMean => (None, None),
+        };
+        let report = PatternReport {
+            model: &self.capture.model.name,
+            sha256: &self.capture.model.sha256,
+            layer,
+            head,
+            hidden_keys: &self.shaping.hidden,
+            renormalised: self.shaping.renormalised,
+            tokens: self.capture.tokens.tokens.iter().map(crate::model::tokenizer::Token::text).collect(),
+            queries: self.rows.clone(),
+            first_key: self.rows.clone().map(|query| self.seen(query).start).collect(),
+            weights: self.rows.clone().map(row).collect(),
+        };
+        write_json(path, &report)
+    }
+}
+
+/// A value of a tensor: masked cells are exact zeros, as in every framework; what has no value is NaN.
+fn in_tensor(value: f32) -> f32 {
+    match value {
+        MASKED => 0.0,
+        NOT_AVAILABLE => f32::NAN,
+        value => value,
+    }
+}
+
+/// A value of a table: nothing where there is none.
+fn in_table(value: f32) -> Field {
+    if value == MASKED || value == NOT_AVAILABLE { Field::Empty } else { Field::F32(value) }
 }
 
 /// Writes the patterns of some `(layer, head)` pairs in the format that the path's extension names. In tensors
@@ -56,7 +168,6 @@ struct PatternReport<'a> {
 /// # Errors
 /// The extension is unknown, there is no such head, the capture has no patterns, or the file can't be written.
 pub fn write_patterns(path: &Path, capture: &Capture, pairs: &[(usize, usize)]) -> Result<(), ExportError> {
-    let format = PatternFormat::of(path)?;
     if !capture.has_patterns() {
         return Err(ExportError::NoPatterns);
     }
@@ -64,59 +175,121 @@ pub fn write_patterns(path: &Path, capture: &Capture, pairs: &[(usize, usize)]) 
     if let Some(&(layer, head)) = pairs.iter().find(|(layer, head)| *layer >= layers || *head >= heads) {
         return Err(ExportError::NoSuchHead { layer, head, layers, heads });
     }
-    let n = capture.len();
-    let dense = |(layer, head): (usize, usize)| {
-        move || {
-            let queries: Vec<usize> = (0..n).collect();
-            let mut weights = rows(capture, (layer, head), &queries);
-            weights.iter_mut().filter(|weight| **weight == MASKED).for_each(|weight| *weight = 0.0);
-            weights
-        }
-    };
-    match (format, pairs) {
+    let of = |&(layer, head): &(usize, usize)| Source::plain(capture, PatternOf::Head { layer, head });
+    write_sources(path, &pairs.iter().map(of).collect::<Vec<_>>())
+}
+
+/// Writes one pattern as the scene shows it: its part, without its hidden keys.
+///
+/// # Errors
+/// The extension is unknown, there is no such pattern, or the file can't be written.
+pub(super) fn write_pattern(path: &Path, scene: &Scene<'_>, of: PatternOf) -> Result<(), ExportError> {
+    scene.check(of)?;
+    let n = scene.capture.len();
+    let (rows, keys) = scene.part(n);
+    write_sources(path, &[Source { capture: scene.capture, of, shaping: scene.shaping(), rows, keys }])
+}
+
+fn write_sources(path: &Path, sources: &[Source<'_>]) -> Result<(), ExportError> {
+    let dense = |source| move || Source::dense(source);
+    match (PatternFormat::of(path)?, sources) {
         (PatternFormat::Safetensors, _) => {
-            let named = |&(layer, head)| (format!("l{layer}h{head}"), vec![n, n], dense((layer, head)));
-            write_tensors(path, pairs.iter().map(named).collect())
+            let named = |source| (Source::name(source), Source::shape(source).to_vec(), dense(source));
+            write_tensors(path, sources.iter().map(named).collect())
         }
-        (PatternFormat::Npy, _) => {
-            write_npy(path, [n, n], &pairs.iter().copied().map(dense).collect::<Vec<_>>())
+        (PatternFormat::Npy, [first, ..]) => {
+            write_npy(path, first.shape(), &sources.iter().map(dense).collect::<Vec<_>>())
         }
-        (PatternFormat::Csv, &[head]) => pattern_csv(path, capture, head),
-        (PatternFormat::Json, &[head]) => pattern_json(path, capture, head),
-        (PatternFormat::Csv | PatternFormat::Json, many) => {
-            Err(ExportError::OneHeadOnly { heads: many.len(), path: path.to_owned() })
-        }
+        (PatternFormat::Csv, [one]) => one.csv(path),
+        (PatternFormat::Json, [one]) => one.json(path),
+        (_, many) => Err(ExportError::OneHeadOnly { heads: many.len(), path: path.to_owned() }),
     }
 }
 
-/// Weights `[queries, n]` of one head, masked where a query can't see a key.
-fn rows(capture: &Capture, (layer, head): (usize, usize), queries: &[usize]) -> Vec<f32> {
-    capture.weights(PatternOf::Head { layer, head }, &Shaping::default(), queries, 0..capture.len())
+/// The difference of two patterns as JSON.
+#[derive(Debug, Serialize)]
+struct DifferenceReport {
+    model: String,
+    sha256: String,
+    minus: MinusReport,
+    /// For each entry of the axes its position in the first and in the second text.
+    entries: Vec<(Option<usize>, Option<usize>)>,
+    tokens: Vec<String>,
+    rows: Range<usize>,
+    columns: Range<usize>,
+    /// First weight less second; null where neither sees the key, or the cell is in one run only.
+    differences: Vec<Vec<Option<f32>>>,
 }
 
-fn pattern_csv(path: &Path, capture: &Capture, head: (usize, usize)) -> Result<(), ExportError> {
-    let n = capture.len();
-    let header: Vec<String> =
-        std::iter::once("query".to_owned()).chain((0..n).map(|key| key.to_string())).collect();
-    let row = |query: usize| {
-        let weights = rows(capture, head, &[query]);
-        let fields = weights.into_iter().map(|w| if w == MASKED { Field::Empty } else { Field::F32(w) });
-        std::iter::once(Field::Count(query)).chain(fields).collect()
-    };
-    write_csv(path, &header, (0..n).map(row))
+#[derive(Debug, Serialize)]
+struct MinusReport {
+    model: String,
+    sha256: String,
+    a: String,
+    b: String,
 }
 
-fn pattern_json(path: &Path, capture: &Capture, (layer, head): (usize, usize)) -> Result<(), ExportError> {
-    let n = capture.len();
-    let seen = |query: usize| capture.visible_keys(layer, query);
-    let report = PatternReport {
-        model: &capture.model.name,
-        sha256: &capture.model.sha256,
-        layer,
-        head,
-        tokens: capture.tokens.tokens.iter().map(crate::model::tokenizer::Token::text).collect(),
-        first_key: (0..n).map(|query| seen(query).start).collect(),
-        weights: (0..n).map(|query| rows(capture, (layer, head), &[query])[seen(query)].to_vec()).collect(),
+/// Writes the difference of two patterns, its part if one is chosen: a row and a column for each entry of the
+/// alignment.
+///
+/// # Errors
+/// The extension is unknown, there is no such pattern, or the file can't be written.
+pub(super) fn write_difference(
+    path: &Path,
+    scene: &Scene<'_>,
+    (a, b): (PatternOf, PatternOf),
+    by: AlignBy,
+) -> Result<(), ExportError> {
+    let pair = minuend_and_subtrahend(scene, a, b, by)?;
+    let (rows, keys) = scene.part(pair.alignment.len());
+    let values = |rows: Range<usize>| {
+        let max_side = pair.alignment.len().max(1);
+        let area = TileArea { rows, keys: keys.clone(), max_side, sketch: false };
+        // Nobody can raise a token that nobody else has.
+        let tile = Difference::tile_between(pair.a, pair.b, &pair.alignment, &area, &CancelToken::new());
+        tile.map(|tile| tile.values).unwrap_or_default()
     };
-    write_json(path, &report)
+    let dense = || values(rows.clone()).into_iter().map(in_tensor).collect::<Vec<f32>>();
+    match PatternFormat::of(path)? {
+        PatternFormat::Safetensors => {
+            write_tensors(path, vec![("difference".to_owned(), vec![rows.len(), keys.len()], dense)])
+        }
+        PatternFormat::Npy => write_npy(path, [rows.len(), keys.len()], &[dense]),
+        PatternFormat::Csv => {
+            let labels = pair.alignment.labels(&pair.a.0.tokens, &pair.b.0.tokens);
+            let position = |entry: usize| labels[entry].position.clone();
+            let header =
+                std::iter::once("query".to_owned()).chain(keys.clone().map(position)).collect::<Vec<_>>();
+            let row = |row: usize| {
+                let fields = values(row..row + 1).into_iter().map(in_table);
+                std::iter::once(Field::Text(position(row))).chain(fields).collect()
+            };
+            write_csv(path, &header, rows.clone().map(row))
+        }
+        PatternFormat::Json => {
+            let (here, there) = (&pair.a.0.model, &pair.b.0.model);
+            let labels = pair.alignment.labels(&pair.a.0.tokens, &pair.b.0.tokens);
+            let told = |value: f32| (value > NOT_AVAILABLE).then_some(value);
+            let row = |row: usize| values(row..row + 1).into_iter().map(told).collect();
+            let source = |capture, of| Source::plain(capture, of).name();
+            write_json(
+                path,
+                &DifferenceReport {
+                    model: here.name.clone(),
+                    sha256: here.sha256.clone(),
+                    minus: MinusReport {
+                        model: there.name.clone(),
+                        sha256: there.sha256.clone(),
+                        a: source(pair.a.0, pair.a.1),
+                        b: source(pair.b.0, pair.b.1),
+                    },
+                    entries: pair.alignment.pairs.clone(),
+                    tokens: labels.into_iter().map(|label| label.token).collect(),
+                    differences: rows.clone().map(row).collect(),
+                    rows,
+                    columns: keys.clone(),
+                },
+            )
+        }
+    }
 }

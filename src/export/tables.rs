@@ -1,10 +1,9 @@
 //! Numbers as CSV (RFC 4180): one header line, numbers with all their digits, what is n/a left empty.
 
 use super::{ExportError, write_atomically};
-use crate::analysis::{Analysis, HeadMetrics, share_on_keys};
+use crate::analysis::Analysis;
 use crate::capture::Capture;
 use crate::eviction::EvictionRun;
-use rayon::prelude::*;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -71,7 +70,7 @@ fn line(out: &mut impl Write, fields: impl Iterator<Item = Field>) -> std::io::R
     out.write_all(b"\r\n")
 }
 
-fn names(names: &[&str]) -> Vec<String> {
+pub(super) fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
@@ -119,41 +118,9 @@ pub fn tokens_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result
 /// Writes one row a head: what the grid is ordered and coloured by.
 ///
 /// # Errors
-/// The file can't be written.
+/// The capture has no patterns, or the file can't be written.
 pub fn heads_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result<(), ExportError> {
-    let header = names(&[
-        "layer",
-        "head",
-        "share_on_sinks",
-        "entropy",
-        "mean_distance_tokens",
-        "previous_token",
-        "induction",
-        "peak_share",
-    ]);
-    if !capture.has_patterns() {
-        return Err(ExportError::NoPatterns);
-    }
-    let heads = capture.model.spec.heads;
-    let sinks = &analysis.detection.flagged;
-    let rows: Vec<Vec<Field>> = (0..capture.layers.len() * heads)
-        .into_par_iter()
-        .map(|index| {
-            let (layer, head) = (index / heads, index % heads);
-            let metrics = HeadMetrics::of(capture, layer, head);
-            vec![
-                Field::Count(layer),
-                Field::Count(head),
-                share_on_keys(capture, layer, head, sinks).into(),
-                metrics.entropy.into(),
-                metrics.mean_distance.into(),
-                metrics.previous_token.into(),
-                metrics.induction.into(),
-                metrics.peak_share.into(),
-            ]
-        })
-        .collect();
-    write_csv(path, &header, rows.into_iter())
+    super::view_tables::head_table(capture, analysis)?.csv(path)
 }
 
 /// Writes one row a scored token: its NLL under the full cache and under each run's.

@@ -319,31 +319,10 @@ fn stroke(color: Color32, weight: f32) -> Stroke {
     Stroke::new(0.6 + 2.4 * weight, color.gamma_multiply(weight.sqrt()))
 }
 
-/// Colours that tell sets of lines apart, also for colour-blind readers (Okabe and Ito, adapted to the
-/// ground); they repeat after eight.
+/// The colour of a set of lines.
 #[must_use]
 pub fn set_color(index: usize, dark: bool) -> Color32 {
-    const ON_DARK: [[u8; 3]; 8] = [
-        [86, 180, 233],
-        [230, 159, 0],
-        [0, 190, 140],
-        [240, 228, 66],
-        [213, 110, 40],
-        [204, 121, 167],
-        [120, 150, 255],
-        [200, 200, 200],
-    ];
-    const ON_LIGHT: [[u8; 3]; 8] = [
-        [0, 114, 178],
-        [190, 110, 0],
-        [0, 130, 95],
-        [130, 120, 0],
-        [190, 70, 0],
-        [170, 70, 130],
-        [70, 70, 200],
-        [70, 70, 70],
-    ];
-    let [r, g, b] = if dark { ON_DARK } else { ON_LIGHT }[index % 8];
+    let [r, g, b] = crate::color::set_color(index, dark);
     Color32::from_rgb(r, g, b)
 }
 

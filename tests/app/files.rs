@@ -3,21 +3,26 @@
 use crate::stage::{SINKS, Stage, builder, opening, showing, step_until};
 use crate::support::{self, Answering, CHAT};
 use clap::Parser as _;
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use sinkscope::app::eviction::EvictionCommand;
 use sinkscope::app::files::FilesCommand;
-use sinkscope::app::files::export::{ExportChoice, FileFormat};
+use sinkscope::app::files::export::ExportChoice;
+use sinkscope::app::panels::attention::{AttentionCommand, Hiding, Mode};
 use sinkscope::app::prompt::PromptKind;
 use sinkscope::app::settings::Settings;
-use sinkscope::app::view::{HeadId, LayerChoice, Tab};
+use sinkscope::app::view::{HeadId, LayerChoice, SinksPage, Tab};
 use sinkscope::app::{App, AppState, Command, PickKind, Picked, Services};
 use sinkscope::cli::render::ViewName;
 use sinkscope::color::ScaleKind;
 use sinkscope::engine::{Engine, Event};
 use sinkscope::eviction::PinChoice;
+use sinkscope::export::FileFormat;
 use sinkscope::model::source::ModelRef;
+use sinkscope::model::tokenizer::BosChoice;
 use sinkscope::progress::CancelToken;
 use sinkscope::session::{Kept, read_session};
+use sinkscope::widgets::viewport::Viewport;
 use std::path::{Path, PathBuf};
 
 const TEXT: &str =
@@ -231,9 +236,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-#[test]
-fn the_copied_command_writes_what_the_window_exports() {
-    let folder = tempfile::tempdir().expect("a folder");
+/// A window with the real engine and a tiny model, and the answers to its dialogs.
+fn window_with_engine() -> (Harness<'static, App>, Answering) {
     let dialogs = Answering::new(Picked::Cancelled);
     let services = Services {
         engine: Box::new(Engine::start(|| {})),
@@ -248,64 +252,153 @@ fn the_copied_command_writes_what_the_window_exports() {
     )));
     let mut harness =
         builder(egui::Theme::Dark).build_eframe(move |creation| App::new(&creation.egui_ctx, state));
+    harness.input_mut().max_texture_side = Some(8192);
     step_until(&mut harness, "a run", |state| state.run.is_some());
+    (harness, dialogs)
+}
+
+/// Exports what the dialog describes, runs the copied line, and compares the files.
+fn assert_line_writes_the_same(harness: &mut Harness<'static, App>, dialogs: &Answering) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = harness.state_mut().state_mut();
+    let choice = state.files.export.clone().expect("a choice");
+    let (format, view) = (choice.format, choice.render.view);
+    state.handle(Command::Files(FilesCommand::CopyCommand));
+    let line = state.take_clipboard().expect("a command");
+    let window = folder.path().join(format!("window.{}", format.extension()));
+    *dialogs.answer.borrow_mut() = Picked::Path(window.clone());
+    state.toasts.clear();
+    state.handle(Command::Files(FilesCommand::Export));
+    step_until(harness, &line, |state| said(state, "Exported"));
+
+    // The same line, but for where it writes.
+    let name = harness.state().state().run.as_ref().expect("a run").capture.model.name.clone();
+    let command = folder.path().join(format!("command.{}", format.extension()));
+    let mut words = words(&line);
+    let out = words.iter_mut().find(|word| word.contains(&format!("--out={name}-"))).expect("an output");
+    *out = format!("--out={}", command.display());
+    let arguments = sinkscope::cli::Arguments::try_parse_from(&words).expect(&line);
+    let context = arguments.context();
+    sinkscope::cli::run(arguments.command.expect("a command"), context, &CancelToken::new()).expect(&line);
+    let (window, command) = (std::fs::read(&window).unwrap(), std::fs::read(&command).unwrap());
+    let has_times = matches!(view, ViewName::Profile | ViewName::Strip | ViewName::Eviction);
+    if format == FileFormat::Json && has_times {
+        assert!(without_times(&window) == without_times(&command), "{line}");
+    } else {
+        assert!(window == command, "{line}");
+    }
+}
+
+#[test]
+fn the_copied_command_writes_what_the_window_exports() {
+    let (mut harness, dialogs) = window_with_engine();
     let state = harness.state_mut().state_mut();
     state.handle(Command::SetLayers(LayerChoice::Range(1, 2)));
     state.handle(Command::SetHead(Some(1)));
     state.handle(Command::SetThreshold(2.1));
+    state.handle(Command::SelectToken(3));
+    state.handle(Command::SetPeakKeys(2));
     state.handle(Command::Eviction(EvictionCommand::SetPins(PinChoice::First(2))));
     state.handle(Command::Eviction(EvictionCommand::SetBudget { budget: 9, sliding: false }));
     state.handle(Command::ShowTab(Tab::Eviction));
     step_until(&mut harness, "both curves", |state| {
         state.eviction.live_runs().filter(|run| run.finished.is_some()).count() == 2
     });
-
-    let views = [
-        ViewName::Head,
-        ViewName::Grid,
-        ViewName::Mean,
-        ViewName::Profile,
-        ViewName::Strip,
-        ViewName::Eviction,
-    ];
-    for view in views {
-        for format in FileFormat::ALL.into_iter().filter(|format| format.suits(view)) {
+    let alone = [ViewName::Difference, ViewName::Stability];
+    for view in ViewName::ALL.into_iter().filter(|view| !alone.contains(view)) {
+        for format in FileFormat::ALL.into_iter().filter(|format| view.takes(*format)) {
             let state = harness.state_mut().state_mut();
             state.handle(Command::Files(FilesCommand::ShowExport(true)));
+            assert!(state.can_export(view), "{view:?}");
+            state.handle(Command::Files(FilesCommand::ExportView(view)));
             let suggested = state.files.export.clone().expect("a suggestion");
+            assert_eq!(suggested.render.view, view);
             let mut render = suggested.render;
-            render.view = view;
             (render.layer, render.head, render.scale) = (Some(2), Some(3), 1.5);
             (render.color, render.range) = (ScaleKind::Sqrt, Some((0.01, 0.7)));
             let choice = ExportChoice { render, format };
             state.handle(Command::Files(FilesCommand::SetExport(Box::new(choice))));
-            state.handle(Command::Files(FilesCommand::CopyCommand));
-            let line = state.take_clipboard().expect("a command");
-            let window = folder.path().join(format!("window.{}", format.extension()));
-            *dialogs.answer.borrow_mut() = Picked::Path(window.clone());
-            state.toasts.clear();
-            state.handle(Command::Files(FilesCommand::Export));
-            step_until(&mut harness, &line, |state| said(state, "Exported"));
-
-            // The same line, but for where it writes.
-            let name = harness.state().state().run.as_ref().expect("a run").capture.model.name.clone();
-            let command = folder.path().join(format!("command.{}", format.extension()));
-            let mut words = words(&line);
-            let out = words.iter_mut().find(|word| word.contains(&format!("={name}-"))).expect("an output");
-            let (option, _) = out.split_once('=').expect("an option");
-            *out = format!("{option}={}", command.display());
-            let arguments = sinkscope::cli::Arguments::try_parse_from(&words).expect(&line);
-            let context = arguments.context();
-            sinkscope::cli::run(arguments.command.expect("a command"), context, &CancelToken::new())
-                .expect(&line);
-            let (window, command) = (std::fs::read(&window).unwrap(), std::fs::read(&command).unwrap());
-            if format == FileFormat::Json && view != ViewName::Head {
-                assert!(without_times(&window) == without_times(&command), "{line}");
-            } else {
-                assert!(window == command, "{line}");
-            }
+            assert_line_writes_the_same(&mut harness, &dialogs);
         }
     }
+}
+
+/// Tells the window something, and lets it draw until tiles and differences are there.
+fn tell(harness: &mut Harness<'static, App>, command: Command) {
+    harness.state_mut().state_mut().handle(command);
+    step_until(harness, "what was told is shown", |state| {
+        state.attention.is_settled() && state.attention.shows_something()
+            || state.attention.mode() == Mode::Lines
+    });
+}
+
+#[test]
+fn what_is_exported_is_what_is_looked_at() {
+    let (mut harness, dialogs) = window_with_engine();
+    let own = |command| Command::Attention(command);
+    tell(&mut harness, Command::SetThreshold(0.8));
+    tell(&mut harness, Command::FocusHead(HeadId { layer: 1, head: 2 }));
+    let state = harness.state().state();
+    let run = state.run.as_ref().expect("a run");
+    assert!(!run.analysis.sinks.is_empty(), "there is something to hide");
+    let side = run.capture.len();
+    tell(&mut harness, own(AttentionCommand::SetHiding(Hiding::Rescaled)));
+    tell(&mut harness, own(AttentionCommand::Zoom(Viewport::fit(side).zoomed(2.0, 0.1, 0.9, side))));
+    let export = |harness: &mut Harness<'static, App>| {
+        let state = harness.state_mut().state_mut();
+        state.handle(Command::Files(FilesCommand::ShowExport(true)));
+        state.files.export.clone().expect("a suggestion").render
+    };
+    let render = export(&mut harness);
+    assert_eq!((render.view, render.sinks), (ViewName::Head, Hiding::Rescaled));
+    assert!(
+        render.range.is_some() && render.queries.clone().is_some_and(|rows| rows.len() < side),
+        "{render:?}"
+    );
+    assert_line_writes_the_same(&mut harness, &dialogs);
+    // The whole of it, by the check box.
+    export(&mut harness);
+    harness.run_steps(3);
+    harness.get_by_label("Only what is seen").click();
+    harness.run_steps(3);
+    let render = &harness.state().state().files.export.as_ref().expect("a choice").render;
+    assert_eq!((&render.queries, &render.keys), (&None, &None));
+    assert_line_writes_the_same(&mut harness, &dialogs);
+
+    tell(&mut harness, own(AttentionCommand::SetMode(Mode::Lines)));
+    tell(&mut harness, own(AttentionCommand::AllLineHeads(true)));
+    let render = export(&mut harness);
+    assert_eq!((render.view, render.head, render.also_heads.len()), (ViewName::Lines, Some(0), 3));
+    assert_line_writes_the_same(&mut harness, &dialogs);
+
+    // Another text, without BOS: the run before stays open and can be subtracted.
+    let state = harness.state_mut().state_mut();
+    let before = state.run.as_ref().expect("a run").capture.id;
+    state.handle(Command::SetBos(BosChoice::No));
+    state.handle(Command::SetPromptText(format!("Now {TEXT}")));
+    state.handle(Command::Run);
+    step_until(&mut harness, "another run", |state| {
+        state.run.as_ref().is_some_and(|run| run.capture.id != before)
+    });
+    tell(&mut harness, own(AttentionCommand::SetMode(Mode::Difference)));
+    step_until(&mut harness, "a difference of two runs", |state| {
+        let difference = state.attention.shown_difference();
+        difference.is_some_and(|difference| difference.b.0.id == before) && state.attention.is_settled()
+    });
+    let render = export(&mut harness);
+    assert_eq!((render.view, render.minus), (ViewName::Difference, Some((1, 2))));
+    assert_line_writes_the_same(&mut harness, &dialogs);
+    for format in [FileFormat::Csv, FileFormat::Json, FileFormat::Npy] {
+        let render = export(&mut harness);
+        let choice = Box::new(ExportChoice { render, format });
+        harness.state_mut().state_mut().handle(Command::Files(FilesCommand::SetExport(choice)));
+        assert_line_writes_the_same(&mut harness, &dialogs);
+    }
+    let state = harness.state_mut().state_mut();
+    state.handle(Command::ShowTab(Tab::Sinks));
+    state.handle(Command::ShowSinksPage(SinksPage::Runs));
+    assert_eq!(export(&mut harness).view, ViewName::Stability);
+    assert_line_writes_the_same(&mut harness, &dialogs);
 }
 
 /// A report without what differs from run to run.

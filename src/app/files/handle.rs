@@ -1,27 +1,17 @@
 //! What changes the window's files; called by [`AppState::handle`] alone.
 
 use super::autosave::{self, Autosave};
-use super::export::{ExportChoice, Exported, FileFormat};
+use super::export::ExportChoice;
 use super::origin::{Origin, model_argument};
 use super::worker::{FileDone, FileJob};
 use crate::app::command::PickKind;
 use crate::app::prompt::{PromptDraft, Sample};
 use crate::app::state::AppState;
-use crate::app::view::Tab;
-use crate::capture::PatternOf;
-use crate::cli::render::{RenderArgs, ViewName};
-use crate::color::ColorScale;
+use crate::cli::render::ViewName;
 use crate::engine::PromptInput;
-use crate::export::{Theme, write_atomically};
 use crate::model::source::ModelRef;
 use crate::session::{EXTENSION, Kept, predicted_bytes};
-use sha2::{Digest, Sha256};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// A prompt longer than this is named by a file in a command: systems bound the length of an argument.
-const MOST_ARGUMENT_BYTES: usize = 64 << 10;
 
 /// A wish that concerns files.
 #[derive(Debug)]
@@ -36,6 +26,8 @@ pub enum FilesCommand {
     ChoosePath,
     /// Show the export dialog for the view in the centre, or hide it.
     ShowExport(bool),
+    /// Another view in that dialog.
+    ExportView(ViewName),
     /// What it describes.
     SetExport(Box<ExportChoice>),
     /// Ask for the export's path.
@@ -81,6 +73,7 @@ impl AppState {
                 self.dialogs.ask_where(PickKind::SaveSession, &name);
             }
             FilesCommand::ShowExport(show) => self.files.export = self.suggested_export().filter(|_| show),
+            FilesCommand::ExportView(view) => self.export_view(view),
             FilesCommand::SetExport(choice) => self.set_export(*choice),
             FilesCommand::Export => {
                 if let Some(choice) = &self.files.export {
@@ -149,27 +142,6 @@ impl AppState {
         self.files.doing.push(format!("Saving {}", name_of(&path)));
         let kept = self.files.kept;
         self.files.worker.submit(FileJob::Save { session: Box::new(session), kept, path, mark });
-    }
-
-    fn export_to(&mut self, path: PathBuf) {
-        let (Some(choice), Some(of)) = (self.files.export.take(), self.exported()) else { return };
-        self.files.doing.push(format!("Exporting {}", name_of(&path)));
-        self.files.worker.submit(FileJob::Export { choice: Box::new(choice), of: Box::new(of), path });
-    }
-
-    fn exported(&self) -> Option<Exported> {
-        let run = self.run.as_ref()?;
-        Some(Exported {
-            capture: Arc::clone(&run.capture),
-            analysis: run.analysis.clone(),
-            analysis_ms: run.analysis_ms,
-            runs: self.shown_evictions(),
-        })
-    }
-
-    fn shown_evictions(&self) -> Vec<Arc<crate::eviction::EvictionRun>> {
-        let shown = self.eviction.runs.iter().filter(|run| run.shown);
-        shown.filter_map(|run| run.finished.clone()).collect()
     }
 
     fn file_done(&mut self, done: FileDone) {
@@ -311,108 +283,6 @@ impl AppState {
     pub(in crate::app) fn note_model(&mut self, model: &ModelRef) {
         self.files.model = Some(model_argument(model));
     }
-
-    /// The export that the view in the centre suggests.
-    fn suggested_export(&self) -> Option<ExportChoice> {
-        let has_patterns = self.run.as_ref()?.capture.has_patterns();
-        let focus = self.view.focus;
-        let (view, layer) = match (self.view.tab, self.attention.focused((focus.layer, focus.head))) {
-            (Tab::Attention, _) if !has_patterns => (ViewName::Profile, Some(focus.layer)),
-            (Tab::Attention, PatternOf::Head { layer, .. }) => (ViewName::Head, Some(layer)),
-            (Tab::Attention, PatternOf::LayerMean(layer)) => (ViewName::Mean, Some(layer)),
-            (Tab::Attention, PatternOf::ModelMean) => (ViewName::Mean, None),
-            (Tab::Sinks, _) => (ViewName::Profile, Some(focus.layer)),
-            (Tab::Eviction, _) => (ViewName::Eviction, Some(focus.layer)),
-        };
-        let dark = self.settings.theme == egui::ThemePreference::Dark;
-        let scale = self.attention.drawn_scale();
-        let range = (scale != ColorScale::of(scale.kind)).then(|| (scale.min(), scale.max));
-        let render = RenderArgs {
-            layer,
-            theme: if dark { Theme::Dark } else { Theme::Light },
-            color: scale.kind,
-            map: self.attention.map(),
-            range,
-            ..RenderArgs::of(view, focus.layer, focus.head, PathBuf::new())
-        };
-        Some(self.named(ExportChoice { render, format: FileFormat::Png }))
-    }
-
-    fn set_export(&mut self, mut choice: ExportChoice) {
-        if !choice.format.suits(choice.render.view) {
-            choice.format = FileFormat::Png;
-        }
-        self.files.export = Some(self.named(choice));
-    }
-
-    /// The choice with the name that its file gets unless another is chosen.
-    fn named(&self, mut choice: ExportChoice) -> ExportChoice {
-        let name = self.suggested_name(Some(&choice));
-        choice.render.out = format!("{name}.{}", choice.format.extension()).into();
-        choice
-    }
-
-    /// A file name without its extension, from the model and the view.
-    fn suggested_name(&self, choice: Option<&ExportChoice>) -> String {
-        let model = self.run.as_ref().map_or("session", |run| run.capture.model.name.as_str());
-        let model: String =
-            model.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '-' }).collect();
-        let Some(choice) = choice else { return model };
-        let view = match choice.render.view {
-            ViewName::Grid => "heads".to_owned(),
-            ViewName::Head => {
-                let (layer, head) = (choice.render.layer, choice.render.head);
-                format!("l{}h{}", layer.unwrap_or_default(), head.unwrap_or_default())
-            }
-            ViewName::Mean => "mean".to_owned(),
-            ViewName::Difference => "difference".to_owned(),
-            ViewName::Profile => "profile".to_owned(),
-            ViewName::Strip => "tokens".to_owned(),
-            ViewName::Eviction => "eviction".to_owned(),
-        };
-        format!("{model}-{view}")
-    }
-
-    fn copy_command(&mut self) {
-        let Some(choice) = self.files.export.clone().or_else(|| self.suggested_export()) else {
-            self.say_error("There is no view yet: run a prompt first".to_owned());
-            return;
-        };
-        let origin = self.run.as_ref().and_then(|run| self.files.origin(run.capture.id)).cloned();
-        let Some(mut origin) = origin else { return };
-        if let Err(why) = self.keep_long_prompt(&mut origin) {
-            self.say_error(why.to_string());
-            return;
-        }
-        if choice.render.view == ViewName::Eviction && self.shown_evictions().is_empty() {
-            self.say_error("There is no finished run yet: wait for the curve".to_owned());
-            return;
-        }
-        self.clipboard = Some(choice.command(&origin, &self.view, &self.shown_evictions()));
-        self.say("Command copied".to_owned());
-    }
-
-    /// Writes a prompt that is too long for a command line to a file, named by its hash.
-    fn keep_long_prompt(&self, origin: &mut Origin) -> Result<(), crate::export::ExportError> {
-        let (text, extension) = match &origin.prompt {
-            PromptInput::Text { text, .. } => (text.clone(), "txt"),
-            PromptInput::Chat(turns) => (serde_json::to_string(turns).unwrap_or_default(), "chat.json"),
-            PromptInput::Ids(ids) => (serde_json::to_string(ids).unwrap_or_default(), "ids.json"),
-        };
-        if text.len() <= MOST_ARGUMENT_BYTES {
-            return Ok(());
-        }
-        let folder = self.files.folder.clone().unwrap_or_else(std::env::temp_dir).join("prompts");
-        std::fs::create_dir_all(&folder).map_err(|error| crate::export::ExportError::Write {
-            why: error.kind().to_string(),
-            path: folder.clone(),
-        })?;
-        let name = crate::session::hex(&Sha256::digest(text.as_bytes())[..8]);
-        let path = folder.join(format!("{name}.{extension}"));
-        write_atomically(&path, |file| file.write_all(text.as_bytes()))?;
-        origin.file = Some(path);
-        Ok(())
-    }
 }
 
 fn is_sample(prompt: &PromptInput) -> bool {
@@ -427,7 +297,7 @@ fn is_sample(prompt: &PromptInput) -> bool {
     })
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 

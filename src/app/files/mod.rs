@@ -2,7 +2,9 @@
 //! do the same.
 
 mod autosave;
+mod command;
 pub mod export;
+mod exporting;
 mod handle;
 pub mod origin;
 mod restore;

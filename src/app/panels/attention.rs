@@ -4,6 +4,7 @@ mod choices;
 mod controls;
 mod difference;
 mod draw;
+mod export;
 mod grid;
 mod heads;
 mod lines;

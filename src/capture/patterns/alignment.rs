@@ -5,13 +5,22 @@ use similar::{Algorithm, DiffOp};
 use std::time::{Duration, Instant};
 
 /// How two texts are aligned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, clap::ValueEnum)]
 pub enum AlignBy {
     /// Position with position.
     #[default]
     Position,
     /// Equal stretches of tokens with each other, found by a diff of the tokens' bytes.
     Tokens,
+}
+
+/// What an axis says of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryLabel {
+    /// Its token; both where they differ.
+    pub token: String,
+    /// Its position; both where they differ.
+    pub position: String,
 }
 
 /// The positions of two texts side by side: each entry has a position in one of them or in both.
@@ -83,6 +92,41 @@ impl Alignment {
         self.pairs.iter().filter(|(a, b)| a.is_some() && b.is_some()).count()
     }
 
+    /// What an axis says of each entry: its token, and its position. `+` and `−` mark what is in the first or
+    /// in the second text only.
+    #[must_use]
+    pub fn labels(&self, a: &TokenSequence, b: &TokenSequence) -> Vec<EntryLabel> {
+        let label = |pair: &(Option<usize>, Option<usize>)| match *pair {
+            (Some(first), Some(second)) => {
+                let (here, there) = (a.tokens[first].label(), b.tokens[second].label());
+                EntryLabel {
+                    token: if here == there { here } else { format!("{here}|{there}") },
+                    position: if first == second { first.to_string() } else { format!("{first}|{second}") },
+                }
+            }
+            (Some(first), None) => EntryLabel {
+                token: format!("+{}", a.tokens[first].label()),
+                position: format!("{first}|–"),
+            },
+            (None, Some(second)) => EntryLabel {
+                token: format!("−{}", b.tokens[second].label()),
+                position: format!("–|{second}"),
+            },
+            (None, None) => EntryLabel { token: String::new(), position: String::new() },
+        };
+        self.pairs.iter().map(label).collect()
+    }
+
+    /// For each of `n` positions of the first text its position in the second; `None` where it is not in it.
+    #[must_use]
+    pub fn places(&self, n: usize) -> Vec<Option<usize>> {
+        let mut places = vec![None; n];
+        for (first, second) in self.pairs.iter().filter_map(|&(a, b)| Some((a?, b?))) {
+            places[first] = Some(second);
+        }
+        places
+    }
+
     /// The entry of a position of the first text.
     #[must_use]
     pub fn entry_of(&self, position: usize) -> Option<usize> {
@@ -147,5 +191,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn entries_say_what_is_in_one_text_only() {
+        let (a, b) = (text("the cat sat"), text("<s> the dog sat"));
+        let pairs =
+            vec![(None, Some(0)), (Some(0), Some(1)), (Some(1), None), (None, Some(2)), (Some(2), Some(3))];
+        let labels = Alignment { pairs }.labels(&a, &b);
+        let tokens: Vec<&str> = labels.iter().map(|label| label.token.as_str()).collect();
+        let positions: Vec<&str> = labels.iter().map(|label| label.position.as_str()).collect();
+        assert_eq!(tokens, ["−<s>", "the", "+cat", "−dog", "sat"]);
+        assert_eq!(positions, ["–|0", "0|1", "1|–", "–|2", "2|3"]);
     }
 }

@@ -60,24 +60,23 @@ impl Difference {
     /// # Errors
     /// [`Cancelled`] when the token is raised between blocks.
     pub fn tile(&self, area: &TileArea, cancel: &CancelToken) -> Result<PatternTile, Cancelled> {
-        let a = Side { capture: &self.a.0, of: self.a.1, position: |pair| pair.0 };
-        let b = Side { capture: &self.b.0, of: self.b.1, position: |pair| pair.1 };
-        tile(&a, &b, &self.alignment, area, cancel)
+        Self::tile_between((&self.a.0, self.a.1), (&self.b.0, self.b.1), &self.alignment, area, cancel)
     }
 
-    /// The same for two patterns of one run.
+    /// The same for two patterns that are not owned together.
     ///
     /// # Errors
     /// [`Cancelled`] when the token is raised between blocks.
-    pub fn tile_of_heads(
-        capture: &Capture,
-        a: PatternOf,
-        b: PatternOf,
+    pub fn tile_between(
+        a: (&Capture, PatternOf),
+        b: (&Capture, PatternOf),
+        alignment: &Alignment,
         area: &TileArea,
         cancel: &CancelToken,
     ) -> Result<PatternTile, Cancelled> {
-        let side = |of| Side { capture, of, position: |pair| pair.0 };
-        tile(&side(a), &side(b), &Alignment::identity(capture.len()), area, cancel)
+        let a = Side { capture: a.0, of: a.1, position: |pair| pair.0 };
+        let b = Side { capture: b.0, of: b.1, position: |pair| pair.1 };
+        tile(&a, &b, alignment, area, cancel)
     }
 }
 

@@ -26,8 +26,7 @@ const ON_DARK: [Rgb; 6] =
     [[240, 127, 139], [102, 204, 238], [95, 196, 124], [201, 139, 216], [216, 200, 85], [143, 168, 255]];
 
 /// Draws the curves of some runs over one text, always beside the full cache's.
-#[must_use]
-pub fn draw_eviction(capture: &Capture, runs: &[EvictionRun], options: &ViewOptions) -> Drawing {
+pub(super) fn draw(capture: &Capture, runs: &[&EvictionRun], options: &ViewOptions) -> Drawing {
     let picture = Picture::new(capture, runs, options.theme);
     let legend = (picture.runs.len() + 1) as f32 * LEGEND_ROW + 6.0;
     let upper = Area::new(LEFT, TOP + legend, PLOT_WIDTH, UPPER);
@@ -53,10 +52,10 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(capture: &Capture, runs: &'a [EvictionRun], theme: Theme) -> Self {
+    fn new(capture: &Capture, runs: &[&'a EvictionRun], theme: Theme) -> Self {
         let colors = if theme == Theme::Dark { ON_DARK } else { ON_LIGHT };
         // The full cache is there already.
-        let shown = runs.iter().filter(|run| run.case.policy != PolicyName::Full);
+        let shown = runs.iter().copied().filter(|run| run.case.policy != PolicyName::Full);
         Self {
             palette: theme.palette(),
             full_nll_nats: capture.nll_nats.iter().map(|&nll| f64::from(nll)).collect(),

@@ -1,53 +1,95 @@
-//! The views as drawings: pure functions of a capture and what was derived from it.
+//! The views as drawings: pure functions of runs and what was derived from them.
 
 mod eviction;
 mod grid;
-mod head;
+mod pattern;
 mod profile;
+mod sinks;
 mod strip;
 
-pub use eviction::draw_eviction;
+pub(in crate::export) use pattern::{minuend_and_subtrahend, window as line_window};
+pub(in crate::export) use sinks::{Row as StabilityRow, by_layer, chosen_heads, rows as stability_rows};
 
 use super::ExportError;
 use super::drawing::Drawing;
 use super::theme::{Palette, Theme};
 use crate::analysis::Analysis;
-use crate::capture::{Capture, PatternOf, PatternTile};
-use crate::color::{ColorMap, ColorScale, ColorTable, ScaleKind};
+use crate::capture::{AlignBy, Capture, Hiding, PatternOf, PatternTile, Shaping};
+use crate::color::{ColorMap, ColorScale, ColorTable, DivergingMap, ScaleKind};
+use crate::eviction::EvictionRun;
 use crate::progress::CancelToken;
+use std::ops::Range;
 
 /// What to draw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum View {
     /// Small patterns of all heads.
     Grid,
-    /// One head's pattern.
-    Head {
-        /// Layer.
-        layer: usize,
-        /// Query head.
-        head: usize,
-    },
-    /// The mean over a layer's heads, or over all heads of the model.
-    Mean {
-        /// Layer; `None` for the model.
-        layer: Option<usize>,
-    },
-    /// One head's pattern minus another's.
+    /// A head's pattern, or a mean.
+    Pattern(PatternOf),
+    /// One pattern minus another.
     Difference {
-        /// Layer and head of the first.
-        a: (usize, usize),
-        /// Layer and head of the one that is subtracted.
-        b: (usize, usize),
+        /// The pattern that is subtracted from.
+        a: PatternOf,
+        /// The one that is subtracted: of the first other run where there is one.
+        b: PatternOf,
+        /// How the tokens of two runs are aligned.
+        by: AlignBy,
     },
+    /// Two columns of tokens with weighted lines.
+    Lines(LinesView),
     /// The attention-mass profile with the detector's line.
     Profile,
     /// The tokens, coloured by their mass.
     Strip,
+    /// α of one token in every head.
+    TokenHeads(usize),
+    /// The profile of every key in every layer.
+    Layers,
+    /// Peak on the first so many keys, and tail, of every head.
+    Peak(usize),
+    /// Norms of one token against the median token's, by layer.
+    Norms(usize),
+    /// What becomes of the sinks in the other runs.
+    Stability,
+    /// Perplexity under smaller caches.
+    Eviction,
+}
+
+impl View {
+    /// Whether it reads weights of single cells, for which queries and keys must be there.
+    #[must_use]
+    pub fn needs_patterns(&self) -> bool {
+        matches!(self, Self::Grid | Self::Pattern(_) | Self::Difference { .. } | Self::Lines(_))
+    }
+}
+
+/// Which lines to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinesView {
+    /// Layer.
+    pub layer: usize,
+    /// Query heads.
+    pub heads: Vec<usize>,
+    /// First query.
+    pub first: usize,
+    /// Queries, at most.
+    pub tokens: usize,
+    /// Weights below this draw no line.
+    pub least: f32,
+}
+
+/// A part of a pattern or a difference, in entries of its axes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Queries.
+    pub rows: Range<usize>,
+    /// Keys.
+    pub keys: Range<usize>,
 }
 
 /// How to draw it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ViewOptions {
     /// Light or dark.
     pub theme: Theme,
@@ -55,57 +97,157 @@ pub struct ViewOptions {
     pub color: ScaleKind,
     /// The colour map.
     pub map: ColorMap,
+    /// The colour map of differences.
+    pub diverging: DivergingMap,
     /// Weights at the ends of the colours of patterns; without it the scale's own.
     pub range: Option<(f32, f32)>,
+    /// What becomes of the columns of detected sinks in one pattern.
+    pub hiding: Hiding,
+    /// The part of a pattern or difference that is drawn; without it all of it.
+    pub part: Option<Part>,
     /// Pixels per point, 1…4: of a PNG, and of the heatmaps embedded in an SVG.
     pub scale: f32,
 }
 
 impl Default for ViewOptions {
     fn default() -> Self {
-        Self { theme: Theme::Light, color: ScaleKind::Log, map: ColorMap::Magma, range: None, scale: 2.0 }
+        Self {
+            theme: Theme::Light,
+            color: ScaleKind::Log,
+            map: ColorMap::Magma,
+            diverging: DivergingMap::default(),
+            range: None,
+            hiding: Hiding::default(),
+            part: None,
+            scale: 2.0,
+        }
     }
 }
 
-/// Draws a view of a capture.
+/// A run and its analysis.
+#[derive(Debug, Clone, Copy)]
+pub struct RunRef<'a> {
+    /// The run.
+    pub capture: &'a Capture,
+    /// Its analysis.
+    pub analysis: &'a Analysis,
+}
+
+/// What views are drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct Material<'a> {
+    /// The run.
+    pub run: RunRef<'a>,
+    /// Wall time of its analysis.
+    pub analysis_ms: f64,
+    /// Runs that it is compared with.
+    pub others: &'a [RunRef<'a>],
+    /// Simulated caches over it.
+    pub evictions: &'a [&'a EvictionRun],
+}
+
+impl<'a> Material<'a> {
+    /// A run that is compared with nothing.
+    #[must_use]
+    pub fn of(capture: &'a Capture, analysis: &'a Analysis) -> Self {
+        Self { run: RunRef { capture, analysis }, analysis_ms: 0.0, others: &[], evictions: &[] }
+    }
+}
+
+/// Draws a view.
 ///
 /// # Errors
-/// [`ExportError::NoSuchHead`], also for a layer; [`ExportError::Cancelled`] when the token is raised.
+/// [`ExportError::NoSuchHead`], also for a layer; [`ExportError::NoSuchToken`]; [`ExportError::NoPatterns`];
+/// [`ExportError::Cancelled`] when the token is raised.
 pub fn draw(
-    view: View,
-    capture: &Capture,
-    analysis: &Analysis,
+    view: &View,
+    material: &Material<'_>,
     options: &ViewOptions,
     cancel: &CancelToken,
 ) -> Result<Drawing, ExportError> {
-    if !capture.has_patterns() && !matches!(view, View::Profile | View::Strip) {
-        return Err(ExportError::NoPatterns);
-    }
-    let scene = Scene { capture, analysis, options, palette: options.theme.palette() };
+    let scene = Scene::of(view, material, options)?;
     match view {
         View::Grid => grid::draw(&scene, cancel),
-        View::Head { layer, head } => head::draw(&scene, PatternOf::Head { layer, head }, cancel),
-        View::Mean { layer } => {
-            let of = layer.map_or(PatternOf::ModelMean, PatternOf::LayerMean);
-            head::draw(&scene, of, cancel)
-        }
-        View::Difference { a, b } => head::draw_difference(&scene, a, b, cancel),
+        View::Pattern(of) => pattern::draw(&scene, *of, cancel),
+        View::Difference { a, b, by } => pattern::difference(&scene, *a, *b, *by, cancel),
+        View::Lines(lines) => pattern::draw_lines(&scene, lines),
         View::Profile => Ok(profile::draw(&scene)),
         View::Strip => Ok(strip::draw(&scene)),
+        View::TokenHeads(token) => Ok(sinks::draw_token_heads(&scene, *token)),
+        View::Layers => Ok(sinks::draw_layers(&scene)),
+        View::Peak(keys) => Ok(sinks::draw_peak(&scene, *keys)),
+        View::Norms(token) => Ok(sinks::draw_norms(&scene, *token)),
+        View::Stability => Ok(sinks::draw_stability(&scene)),
+        View::Eviction => Ok(eviction::draw(scene.capture, material.evictions, options)),
     }
+}
+
+/// Whether a run has a pattern.
+fn check(capture: &Capture, of: PatternOf) -> Result<(), ExportError> {
+    if capture.has(of) {
+        return Ok(());
+    }
+    let (layer, head) = match of {
+        PatternOf::Head { layer, head } => (layer, head),
+        PatternOf::LayerMean(layer) => (layer, 0),
+        PatternOf::ModelMean => (0, 0),
+    };
+    let spec = &capture.model.spec;
+    Err(ExportError::NoSuchHead { layer, head, layers: spec.layers, heads: spec.heads })
 }
 
 /// What every view reads.
-struct Scene<'a> {
-    capture: &'a Capture,
-    analysis: &'a Analysis,
-    options: &'a ViewOptions,
-    palette: Palette,
+pub(in crate::export) struct Scene<'a> {
+    pub(in crate::export) capture: &'a Capture,
+    pub(in crate::export) analysis: &'a Analysis,
+    pub(in crate::export) others: &'a [RunRef<'a>],
+    pub(in crate::export) options: &'a ViewOptions,
+    pub(in crate::export) palette: Palette,
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
+    /// The scene of a view, once it is clear that there is what it shows.
+    pub(in crate::export) fn of(
+        view: &View,
+        material: &Material<'a>,
+        options: &'a ViewOptions,
+    ) -> Result<Self, ExportError> {
+        let RunRef { capture, analysis } = material.run;
+        let others = if matches!(view, View::Difference { .. }) { material.others } else { &[] };
+        let has_patterns =
+            capture.has_patterns() && others.first().is_none_or(|other| other.capture.has_patterns());
+        if view.needs_patterns() && !has_patterns {
+            return Err(ExportError::NoPatterns);
+        }
+        if let View::TokenHeads(index) | View::Norms(index) = *view
+            && index >= capture.len()
+        {
+            return Err(ExportError::NoSuchToken { index, tokens: capture.len() });
+        }
+        let palette = options.theme.palette();
+        Ok(Self { capture, analysis, others: material.others, options, palette })
+    }
+
     fn model(&self) -> &str {
         &self.capture.model.name
+    }
+
+    pub(in crate::export) fn check(&self, of: PatternOf) -> Result<(), ExportError> {
+        check(self.capture, of)
+    }
+
+    /// Rows and keys that are shown of a matrix of `side` entries.
+    pub(in crate::export) fn part(&self, side: usize) -> (Range<usize>, Range<usize>) {
+        let within = |range: &Range<usize>| {
+            let end = range.end.clamp(1, side.max(1));
+            range.start.min(end - 1)..end
+        };
+        self.options.part.as_ref().map_or((0..side, 0..side), |part| (within(&part.rows), within(&part.keys)))
+    }
+
+    /// What is done to a pattern before it is shown.
+    pub(in crate::export) fn shaping(&self) -> Shaping {
+        self.options.hiding.shaping(&self.analysis.detection.flagged)
     }
 
     /// Colours of attention weights.
@@ -132,7 +274,7 @@ impl Scene<'_> {
     }
 
     fn is_sink(&self, index: usize) -> bool {
-        self.analysis.sinks.iter().any(|sink| sink.index == index)
+        self.analysis.detection.flagged.binary_search(&index).is_ok()
     }
 
     fn token_label(&self, index: usize) -> String {

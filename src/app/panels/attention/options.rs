@@ -1,6 +1,8 @@
 //! What the attention view can be told, and what it lets choose.
 
 use crate::analysis::HeadMetrics;
+pub use crate::capture::Hiding;
+
 use crate::capture::{AlignBy, PatternOf};
 use crate::color::{ColorMap, ColorScale, DivergingMap, ScaleKind};
 use crate::widgets::viewport::Viewport;
@@ -15,49 +17,6 @@ pub enum Mode {
     Difference,
     /// Tokens in two columns, weights as lines between them.
     Lines,
-}
-
-/// What becomes of the columns of detected sinks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Hiding {
-    /// They are shown.
-    #[default]
-    Shown,
-    /// They are hatched; the other weights are shown as they are.
-    AsTheyAre,
-    /// They are hatched; the colours span the other weights.
-    Rescaled,
-    /// They are hatched; each row's other weights are divided by their sum.
-    Renormalised,
-}
-
-impl Hiding {
-    /// The ways to hide, in the order in which a menu shows them.
-    pub const WAYS: [Self; 3] = [Self::AsTheyAre, Self::Rescaled, Self::Renormalised];
-
-    /// The name that a menu shows.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Shown => "shown",
-            Self::AsTheyAre => "rest as it is",
-            Self::Rescaled => "rest rescaled",
-            Self::Renormalised => "rest renormalised",
-        }
-    }
-
-    /// What it does, in a sentence.
-    #[must_use]
-    pub fn hint(self) -> &'static str {
-        match self {
-            Self::Shown => "Sinks are drawn like all keys",
-            Self::AsTheyAre => "Sinks are hatched, other weights keep their colours",
-            Self::Rescaled => "Sinks are hatched, the colours span the other weights",
-            Self::Renormalised => {
-                "Sinks are hatched, each row's other weights sum to 1; emptied rows are n/a"
-            }
-        }
-    }
 }
 
 /// By what heads are put in order or coloured.
