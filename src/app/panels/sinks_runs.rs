@@ -26,20 +26,16 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     }
     for (number, other) in others.iter().enumerate() {
         ui.horizontal(|ui| {
-            let letter = letter(number);
+            let letter = runs::letter(number);
             if ui.small_button(letter.to_string()).on_hover_text("Show this run").clicked() {
                 commands.push(Command::Runs(RunsCommand::Show(other.capture.id)));
             }
-            let text = RichText::new(runs::line(other)).size(11.5).color(palette.weak);
+            let text = RichText::new(runs::line(&other.capture)).size(11.5).color(palette.weak);
             ui.add(egui::Label::new(text).truncate()).on_hover_text(kept(run, other));
         });
     }
     ui.add_space(4.0);
     ScrollArea::horizontal().show(ui, |ui| table(ui, state, run, others, commands));
-}
-
-fn letter(number: usize) -> char {
-    char::from(b'A' + u8::try_from(number.min(25)).unwrap_or(25))
 }
 
 /// What differs between two runs.
@@ -88,7 +84,7 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, others: &[Run], commands: &mu
             header.col(|ui| head(ui, "token".into(), "The token"));
             for number in 0..others.len() {
                 header.col(|ui| {
-                    head(ui, format!("in {}", letter(number)), "What became of the sink in that run");
+                    head(ui, format!("in {}", runs::letter(number)), "What became of the sink in that run");
                 });
             }
         })
