@@ -17,7 +17,7 @@ fn open(path: PathBuf) -> Job {
 
 fn analyze(text: &str) -> Job {
     let prompt = PromptInput::Text { text: text.to_owned(), parse_specials: false };
-    Job::Analyze { prompt, bos: BosChoice::Auto }
+    Job::Analyze { prompt, bos: BosChoice::Auto, spare_bytes: 0 }
 }
 
 /// Events until `last` says that one of them ends the wait.

@@ -164,7 +164,8 @@ impl AppState {
             return;
         }
         self.note_asked();
-        let id = self.engine.submit(Job::Analyze { prompt: self.prompt.input(), bos: self.prompt.bos });
+        let (prompt, bos) = (self.prompt.input(), self.prompt.bos);
+        let id = self.engine.submit(Job::Analyze { prompt, bos, spare_bytes: self.shelf.bytes() });
         self.job = Some(RunningJob::new(id, false));
     }
 
@@ -248,6 +249,7 @@ impl AppState {
                 }
             }
             Event::TokensReady(tokens, plan) => {
+                self.make_room_for(&plan);
                 self.plan = Some(plan);
                 self.upcoming = Some(tokens);
             }

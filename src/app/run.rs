@@ -162,21 +162,6 @@ impl Run {
             == (&b.name, &b.sha256, &b.source, &b.dtype, &b.device);
         same_model && self.capture.tokens.tokens == other.capture.tokens.tokens
     }
-
-    /// The beginning of the prompt, for lists of runs: what a person wrote, where that is known.
-    #[must_use]
-    pub fn excerpt(&self, most: usize) -> String {
-        use crate::model::tokenizer::{Token, TokenOrigin};
-        let tokens = &self.capture.tokens.tokens;
-        let written: String =
-            tokens.iter().filter(|token| token.origin == TokenOrigin::Text).map(Token::text).collect();
-        let words: Vec<&str> = written.split_whitespace().collect();
-        let text = words.join(" ");
-        match text.char_indices().nth(most) {
-            Some((end, _)) => format!("{}…", text[..end].trim_end()),
-            None => text,
-        }
-    }
 }
 
 fn profile_by_layer(

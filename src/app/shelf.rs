@@ -2,7 +2,8 @@
 
 use super::run::Run;
 use super::state::AppState;
-use crate::capture::{AlignBy, Alignment};
+use crate::capture::{AlignBy, Alignment, Capture};
+use crate::engine::MemoryPlan;
 use crate::engine::latest::LatestWorker;
 use crate::model::tokenizer::TokenSequence;
 use crate::progress::CancelToken;
@@ -48,6 +49,12 @@ impl Shelf {
         &self.runs
     }
 
+    /// Their captures, in the same order.
+    #[must_use]
+    pub fn captures(&self) -> Vec<&Arc<Capture>> {
+        self.runs.iter().map(|run| &run.capture).collect()
+    }
+
     /// Bytes that they hold together.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -62,14 +69,17 @@ impl Shelf {
         places.there.get(at).map(Vec::as_slice)
     }
 
-    /// Puts a run in front. One of the same model over the same tokens takes the place of the older; the
-    /// oldest are closed until the rest fits. How many were closed for want of room.
-    pub fn put(&mut self, run: Run, most_bytes: u64) -> usize {
-        self.runs.retain(|other| !other.is_same_input(&run));
-        self.runs.insert(0, run);
+    /// Puts a run in front; the oldest are closed until the rest fits. One of the same model over the same
+    /// tokens takes the place of the older, unless that is `subtracted`. How many were closed for want of
+    /// room.
+    pub fn put(&mut self, run: Run, most_bytes: u64, subtracted: Option<u64>) -> usize {
+        let older = self.runs.iter().position(|other| other.is_same_input(&run));
+        let older = older.map(|at| self.runs.remove(at));
+        let subtracted_already = older.filter(|older| Some(older.capture.id) == subtracted);
+        self.runs.insert(0, subtracted_already.unwrap_or(run));
         let before = self.runs.len();
         while self.runs.len() > Self::MOST_RUNS || (!self.runs.is_empty() && self.bytes() > most_bytes) {
-            self.runs.pop();
+            self.close_oldest(subtracted);
         }
         before - self.runs.len()
     }
@@ -77,6 +87,24 @@ impl Shelf {
     /// Puts the view's question to every run.
     pub(super) fn reanalyse(&mut self, view: &super::view::ViewOptions) {
         self.runs.iter_mut().for_each(|run| run.reanalyse(view));
+    }
+
+    /// Closes the oldest until so many bytes are free, or none is left. How many were closed.
+    pub fn give_way(&mut self, bytes: u64, subtracted: Option<u64>) -> usize {
+        let (before, held) = (self.runs.len(), self.bytes());
+        while !self.runs.is_empty() && held - self.bytes() < bytes {
+            self.close_oldest(subtracted);
+        }
+        before - self.runs.len()
+    }
+
+    /// The one that is subtracted goes last.
+    fn close_oldest(&mut self, subtracted: Option<u64>) {
+        let free = self.runs.iter().rposition(|run| Some(run.capture.id) != subtracted);
+        match free {
+            Some(at) => drop(self.runs.remove(at)),
+            None => self.runs.clear(),
+        }
     }
 
     fn take(&mut self, id: u64) -> Option<Run> {
@@ -102,12 +130,7 @@ fn places_of(((shown, tokens), others): &Texts, cancel: &CancelToken) -> Option<
     let mut there = Vec::new();
     for (_, other) in others {
         cancel.check().ok()?;
-        let mut places = vec![None; tokens.len()];
-        for (a, b) in Alignment::of(tokens, other, AlignBy::Tokens).pairs {
-            if let (Some(a), Some(b)) = (a, b) {
-                places[a] = Some(b);
-            }
-        }
+        let places = Alignment::of(tokens, other, AlignBy::Tokens).places(tokens.len());
         there.push(places);
     }
     Some(Places { of: (*shown, others.iter().map(|(id, _)| *id).collect()), there })
@@ -141,7 +164,8 @@ impl AppState {
         if let (Some(left), Some(shown)) = (left, &self.run) {
             // What is left comes again when it is asked for again.
             let replaced = left.is_same_input(shown);
-            let closed = if replaced { 0 } else { self.shelf.put(left, Shelf::MOST_BYTES) };
+            let subtracted = self.attention.subtracted_run();
+            let closed = if replaced { 0 } else { self.shelf.put(left, Shelf::MOST_BYTES, subtracted) };
             if closed > 0 {
                 let bytes = super::format::bytes(Shelf::MOST_BYTES);
                 self.say(format!(
@@ -153,6 +177,24 @@ impl AppState {
         self.align_runs();
         self.ask_for_partners();
         self.refresh_eviction();
+    }
+
+    /// Closes the oldest of the open runs, as far as a run that begins needs their memory.
+    pub(super) fn make_room_for(&mut self, plan: &MemoryPlan) {
+        let closed = self.shelf.give_way(plan.missing_bytes(), self.attention.subtracted_run());
+        if closed > 0 {
+            self.align_runs();
+            let runs = if closed == 1 { "An earlier run was" } else { "Earlier runs were" };
+            self.say(format!("{runs} closed: the new one needs the memory"));
+        }
+    }
+
+    /// Bytes of the open runs beside the one that the memory plan is of: while that is not there yet, the
+    /// shown one is among them.
+    #[must_use]
+    pub(super) fn open_runs_bytes(&self) -> u64 {
+        let shown = self.run.as_ref().filter(|_| self.upcoming.is_some());
+        self.shelf.bytes() + shown.map_or(0, |run| run.capture.bytes())
     }
 
     /// Has the worker find where the shown run's tokens stand in the others.

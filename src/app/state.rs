@@ -173,8 +173,10 @@ impl AppState {
         let focus = (self.view.focus.layer, self.view.focus.head);
         self.autosave_if_due();
         let with_patterns = self.run.as_ref().filter(|run| run.capture.has_patterns());
+        let others = self.shelf.captures();
         let shown = with_patterns.map(|run| Shown {
             capture: &run.capture,
+            others: &others,
             sinks: &run.analysis.detection.flagged,
             selected: self.view.selected,
             focus,

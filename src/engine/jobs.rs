@@ -57,13 +57,24 @@ pub fn tokenize(
 /// # Errors
 /// The prediction exceeds what is available.
 pub fn check_memory(model: &LoadedModel, n: usize) -> Result<MemoryPlan> {
+    check_memory_with(model, n, 0)
+}
+
+/// The same, where `spare_bytes` more are given back when they are needed.
+///
+/// # Errors
+/// The prediction exceeds what is available and spare.
+pub fn check_memory_with(model: &LoadedModel, n: usize, spare_bytes: u64) -> Result<MemoryPlan> {
     let plan = plan_memory(&model.info.spec, model.info.weight_bytes, n);
-    let needed = plan.capture_bytes + plan.scratch_bytes;
-    if needed > plan.available_bytes {
+    fitting(plan, n, spare_bytes)
+}
+
+fn fitting(plan: MemoryPlan, n: usize, spare_bytes: u64) -> Result<MemoryPlan> {
+    if plan.missing_bytes() > spare_bytes {
         return Err(Error::Model(ModelError::PromptTooLarge {
             tokens: n,
-            needed: format_bytes(needed),
-            available: format_bytes(plan.available_bytes),
+            needed: format_bytes(plan.capture_bytes + plan.scratch_bytes),
+            available: format_bytes(plan.available_bytes.saturating_add(spare_bytes)),
         }));
     }
     Ok(plan)
@@ -110,4 +121,25 @@ pub fn evict(
     let pins = case.resolve_pins(capture, detector)?;
     let ids = capture.tokens.ids();
     simulate(&model.decoder, &ids, case, &pins, Some(Prefix { capture }), emit, cancel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_give_back_counts_as_available() {
+        let plan =
+            MemoryPlan { weight_bytes: 1 << 40, capture_bytes: 60, scratch_bytes: 50, available_bytes: 100 };
+        assert_eq!(plan.missing_bytes(), 10);
+        assert!(fitting(plan, 7, 10).is_ok());
+        let refused = fitting(plan, 7, 9).expect_err("a byte too many");
+        assert_eq!(
+            refused.to_string(),
+            "A run of 7 tokens needs 110 B, but only 109 B of memory are available: shorten the prompt"
+        );
+        let plenty = MemoryPlan { available_bytes: u64::MAX, ..plan };
+        assert!(fitting(plenty, 7, 1 << 30).is_ok());
+        assert_eq!(plenty.missing_bytes(), 0);
+    }
 }

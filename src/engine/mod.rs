@@ -70,6 +70,8 @@ pub enum Job {
         prompt: PromptInput,
         /// Whether to start with BOS (ignored for ids).
         bos: BosChoice,
+        /// Memory that is given back when [`Event::TokensReady`] says that the run needs it.
+        spare_bytes: u64,
     },
     /// Simulate caches over a captured text, one after the other.
     Evict {
@@ -93,6 +95,14 @@ pub struct MemoryPlan {
     pub scratch_bytes: u64,
     /// What the machine has available now.
     pub available_bytes: u64,
+}
+
+impl MemoryPlan {
+    /// What the run needs beyond what is available.
+    #[must_use]
+    pub fn missing_bytes(&self) -> u64 {
+        (self.capture_bytes + self.scratch_bytes).saturating_sub(self.available_bytes)
+    }
 }
 
 /// What the engine reports.

@@ -1,6 +1,6 @@
 //! The thread behind [`Engine`]: one running job, one waiting slot, the latest wins.
 
-use super::jobs::{analyze, check_memory, evict, open_model, tokenize};
+use super::jobs::{analyze, check_memory_with, evict, open_model, tokenize};
 use super::listing::{Listings, MakeLocator};
 use super::{Event, Job, JobId};
 use crate::capture::PrefillOptions;
@@ -190,10 +190,10 @@ impl Worker {
             }
             // Runs beside this thread.
             Job::List { .. } => {}
-            Job::Analyze { prompt, bos } => {
+            Job::Analyze { prompt, bos, spare_bytes } => {
                 let model = self.model.as_ref().ok_or(ModelError::NotOpen)?;
                 let tokens = Arc::new(tokenize(&model.tokenizer, &model.info.spec, &prompt, bos)?);
-                let plan = check_memory(model, tokens.len())?;
+                let plan = check_memory_with(model, tokens.len(), spare_bytes)?;
                 reporter.send(Event::TokensReady(Arc::clone(&tokens), plan));
                 let done = analyze(model, &tokens, PrefillOptions::default(), reporter, cancel)?;
                 reporter.send(Event::CaptureReady(Arc::new(done.capture)));

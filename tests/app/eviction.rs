@@ -327,7 +327,8 @@ fn a_short_prompt_offers_the_sample_text_with_bos() {
     stage.harness.get_by_label_contains("The cache has not filled");
     stage.harness.get_by_label_contains("Use the sample text").click();
     stage.settle();
-    let Some(Job::Analyze { prompt: PromptInput::Text { text, .. }, bos }) = stage.engine.last_job() else {
+    let Some(Job::Analyze { prompt: PromptInput::Text { text, .. }, bos, .. }) = stage.engine.last_job()
+    else {
         panic!("the sample text must be run: {:?}", stage.engine.last_job())
     };
     assert!(text.starts_with("When in the Course") && bos == BosChoice::Yes);

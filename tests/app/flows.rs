@@ -1,16 +1,18 @@
 //! What a person does, and what the window does then.
 
-use crate::stage::{SINKS, opening, showing};
+use crate::stage::{SINKS, Stage, opening, showing};
 use crate::support;
 use egui_kittest::kittest::Queryable as _;
 use sinkscope::app::prompt::PromptKind;
 use sinkscope::app::settings::Recent;
+use sinkscope::app::shelf::RunsCommand;
 use sinkscope::app::view::Tab;
 use sinkscope::app::{Command, PickKind, Picked};
 use sinkscope::engine::{Event, Job, JobId, PromptInput};
 use sinkscope::model::source::ModelRef;
 use sinkscope::model::tokenizer::PromptError;
 use sinkscope::progress::{Cancelled, Progress, ProgressUnit};
+use std::sync::Arc;
 
 #[test]
 fn the_sample_chat_runs_as_soon_as_the_model_is_there() {
@@ -285,4 +287,74 @@ fn nothing_moves_when_a_result_arrives() {
     stage.settle();
     let after = stage.harness.get_by_label(name).rect();
     assert_eq!(before, after, "the left panel stays where it was");
+}
+
+/// What the menu of the difference says is subtracted.
+fn subtracted(stage: &Stage) -> String {
+    stage.harness.get_by_label("Run that is subtracted").value().unwrap_or_default()
+}
+
+/// Runs another prompt on the same model.
+fn run_another(stage: &mut Stage, id: u64, text: &str) {
+    let model = stage.state().model.clone().expect("a model");
+    stage.harness.state_mut().state_mut().handle(Command::Run);
+    stage.engine.say(Event::CaptureReady(support::capture(id, &model, &support::tokens(text), &SINKS)));
+    stage.settle();
+}
+
+#[test]
+fn a_difference_is_made_with_the_open_runs() {
+    let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
+    stage.click("Difference");
+    assert_eq!(subtracted(&stage), "this run");
+    stage.click("Run that is subtracted");
+    stage.harness.get_by_label("Run another prompt, model or BOS choice: earlier runs stay open");
+    stage.harness.key_press(egui::Key::Escape);
+    stage.settle();
+
+    run_another(&mut stage, 2, &support::CHAT.replace("Mars", "Venus"));
+    assert_eq!(subtracted(&stage), "run A", "the latest other run, where nothing is chosen");
+    run_another(&mut stage, 3, &support::CHAT.replace("Mars", "Pluto"));
+    stage.click("Run that is subtracted");
+    let line = |letter: char| {
+        format!("{letter}  system You are a careful assistant… · 143 tokens · Synthetic-Instruct f32")
+    };
+    stage.harness.get_by_label(&line('A'));
+    stage.click(&line('B'));
+    assert_eq!((subtracted(&stage).as_str(), stage.state().attention.subtracted_run()), ("run B", Some(1)));
+
+    // Closing it leaves this run; the head beside, as a head minus itself shows nothing.
+    stage.harness.state_mut().state_mut().handle(Command::Runs(RunsCommand::Close(1)));
+    stage.settle();
+    assert_eq!(subtracted(&stage), "this run");
+    let focus = stage.state().view.focus;
+    let head = stage.harness.get_by_label("Head that is subtracted").value();
+    assert_eq!(head, Some(format!("H{}", (focus.head + 1) % 6)));
+}
+
+#[test]
+fn the_run_that_was_subtracted_and_the_shown_one_can_change_places() {
+    let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
+    run_another(&mut stage, 2, &support::CHAT.replace("Mars", "Venus"));
+    stage.click("Difference");
+    stage.click("Run that is subtracted");
+    stage.harness.get_by_label_contains("A  system").click();
+    stage.settle();
+    assert_eq!(stage.state().attention.subtracted_run(), Some(1));
+    stage.harness.state_mut().state_mut().handle(Command::Runs(RunsCommand::Show(1)));
+    stage.settle();
+    assert_eq!(subtracted(&stage), "run A", "the one that was shown");
+    assert_eq!(stage.state().shelf.runs()[0].capture.id, 2);
+}
+
+#[test]
+fn patterns_of_closed_runs_are_let_go() {
+    let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
+    run_another(&mut stage, 2, &support::CHAT.replace("Mars", "Venus"));
+    stage.click("Difference");
+    stage.step_until("a difference", |state| state.attention.is_settled());
+    stage.click("Pattern");
+    let other = Arc::downgrade(&stage.state().shelf.runs()[0].capture);
+    stage.harness.state_mut().state_mut().handle(Command::Runs(RunsCommand::CloseOthers));
+    stage.step_until("the memory of the closed run", |_| other.strong_count() == 0);
 }

@@ -9,7 +9,7 @@ use sinkscope::app::run::Run;
 use sinkscope::app::shelf::Shelf;
 use sinkscope::app::view::{LayerChoice, SinksPage, ViewOptions};
 use sinkscope::capture::Capture;
-use sinkscope::engine::Event;
+use sinkscope::engine::{Event, Job, MemoryPlan};
 use sinkscope::model::ModelInfo;
 use std::sync::Arc;
 
@@ -127,24 +127,93 @@ fn earlier_runs_stay_open_and_can_be_shown_again_and_closed() {
     assert_eq!(shown(&stage), 1);
 }
 
+/// A short run with a prompt of its own.
+fn run_of(id: u64) -> Run {
+    run_with_prompt(id, id)
+}
+
+fn run_with_prompt(id: u64, prompt: u64) -> Run {
+    let text = format!("<|im_start|>run {prompt} {}", "word ".repeat(20));
+    let capture = support::capture(id, &support::model(2, 2, 8), &support::tokens(&text), &[]);
+    Run::new(capture, &ViewOptions::default())
+}
+
+fn ids(shelf: &Shelf) -> Vec<u64> {
+    shelf.runs().iter().map(|run| run.capture.id).collect()
+}
+
 #[test]
 fn runs_that_no_longer_fit_are_closed_the_oldest_first() {
-    let model = support::model(2, 2, 8);
-    let run = |id: u64| {
-        let text = format!("<|im_start|>run {id} {}", "word ".repeat(20));
-        Run::new(support::capture(id, &model, &support::tokens(&text), &[]), &ViewOptions::default())
-    };
-    let ids = |shelf: &Shelf| -> Vec<u64> { shelf.runs().iter().map(|run| run.capture.id).collect() };
     let mut shelf = Shelf::default();
-    let one = run(1).capture.bytes();
+    let one = run_of(1).capture.bytes();
     for id in 1..=3 {
-        shelf.put(run(id), 2 * one + one / 2);
+        shelf.put(run_of(id), 2 * one + one / 2, None);
     }
     assert_eq!(ids(&shelf), [3, 2]);
     assert!(shelf.bytes() <= 2 * one + one / 2);
     let mut shelf = Shelf::default();
-    let closed: usize = (1..=10).map(|id| shelf.put(run(id), u64::MAX)).sum();
+    let closed: usize = (1..=10).map(|id| shelf.put(run_of(id), u64::MAX, None)).sum();
     assert_eq!((closed, ids(&shelf).len(), ids(&shelf)[0]), (2, Shelf::MOST_RUNS, 10));
+}
+
+#[test]
+fn the_run_that_is_subtracted_is_closed_last() {
+    let mut shelf = Shelf::default();
+    let one = run_of(1).capture.bytes();
+    for id in 1..=4 {
+        shelf.put(run_of(id), 2 * one + one / 2, Some(1));
+    }
+    assert_eq!(ids(&shelf), [4, 1]);
+    assert_eq!(
+        shelf.put(run_of(5), one / 2, Some(1)),
+        3,
+        "one that fits nowhere is not kept for being subtracted"
+    );
+
+    let mut shelf = Shelf::default();
+    let closed: usize = (1..=4).map(|id| shelf.put(run_of(id), u64::MAX, None)).sum();
+    assert_eq!(closed, 0);
+    assert_eq!(shelf.give_way(0, Some(1)), 0);
+    assert_eq!((shelf.give_way(one + 1, Some(1)), ids(&shelf)), (2, vec![4, 1]));
+    assert_eq!((shelf.give_way(2 * one, Some(1)), ids(&shelf)), (2, vec![]));
+}
+
+#[test]
+fn the_same_prompt_again_does_not_replace_the_run_that_is_subtracted() {
+    let mut shelf = Shelf::default();
+    shelf.put(run_of(1), u64::MAX, Some(1));
+    shelf.put(run_of(2), u64::MAX, Some(1));
+    shelf.put(run_with_prompt(3, 1), u64::MAX, Some(1));
+    assert_eq!(ids(&shelf), [1, 2], "it moves to the front");
+    shelf.put(run_with_prompt(4, 2), u64::MAX, Some(1));
+    assert_eq!(ids(&shelf), [4, 1]);
+}
+
+#[test]
+fn open_runs_give_way_to_a_run_that_needs_their_memory() {
+    let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
+    run_another(&mut stage, 2, &support::CHAT.replace("Mars", "Venus"), &SINKS);
+    run_another(&mut stage, 3, &support::CHAT.replace("Mars", "Pluto"), &SINKS);
+    assert_eq!(ids(&stage.state().shelf), [2, 1]);
+    let one = stage.state().shelf.runs()[0].capture.bytes();
+    stage.harness.state_mut().state_mut().handle(Command::Run);
+    let Some(Job::Analyze { spare_bytes, .. }) = stage.engine.last_job() else { panic!("a run") };
+    assert_eq!(spare_bytes, 2 * one, "what can be given back is counted before the run is refused");
+
+    let enough = MemoryPlan {
+        capture_bytes: 3 * one,
+        scratch_bytes: one,
+        available_bytes: 4 * one,
+        ..support::plan()
+    };
+    let tokens = support::tokens(support::CHAT);
+    stage.engine.say(Event::TokensReady(tokens.clone(), enough));
+    stage.settle();
+    assert_eq!(ids(&stage.state().shelf), [2, 1], "it fits beside them");
+    stage.engine.say(Event::TokensReady(tokens, MemoryPlan { available_bytes: 4 * one - 1, ..enough }));
+    stage.settle();
+    assert_eq!(ids(&stage.state().shelf), [2]);
+    stage.harness.get_by_label("An earlier run was closed: the new one needs the memory");
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(crate) const SIZE: Vec2 = vec2(780.0, 396.0);
 pub(crate) struct Scene {
     pub(crate) attention: AttentionState,
     pub(crate) capture: Arc<Capture>,
+    pub(crate) others: Vec<Arc<Capture>>,
     pub(crate) sinks: Vec<usize>,
     pub(crate) focus: (usize, usize),
     pub(crate) selected: Option<usize>,
@@ -28,6 +29,7 @@ impl Scene {
         Self {
             attention: AttentionState::default(),
             capture: Arc::new(capture),
+            others: Vec::new(),
             sinks: vec![0],
             focus: (0, 0),
             selected: None,
@@ -44,8 +46,10 @@ impl Scene {
             ctx.request_repaint();
             return;
         }
+        let others: Vec<&Arc<Capture>> = scene.others.iter().collect();
         let shown = Shown {
             capture: &scene.capture,
+            others: &others,
             sinks: &scene.sinks,
             selected: scene.selected,
             focus: scene.focus,
@@ -57,6 +61,7 @@ impl Scene {
         let (accent, mark) = (visuals.hyperlink_color, visuals.warn_fg_color);
         let view = AttentionView {
             capture: &scene.capture,
+            others: &others,
             sinks: &scene.sinks,
             selected: scene.selected,
             focus: scene.focus,

@@ -241,7 +241,7 @@ fn two_heads_are_subtracted() {
     harness.get_by_label("Difference").click();
     harness.run_steps(3);
     assert_eq!(harness.state().attention.mode(), Mode::Difference);
-    let subtrahend = Subtrahend { of_kept: false, layer: 1, head: 2, by: AlignBy::Tokens };
+    let subtrahend = Subtrahend { run: None, layer: 1, head: 2, by: AlignBy::Tokens };
     tell(&mut harness, AttentionCommand::Subtract(subtrahend));
     settle(&mut harness);
     let plot = harness.get_by_role_and_label(Role::Canvas, "Attention difference").rect();
@@ -260,15 +260,13 @@ fn two_heads_are_subtracted() {
 }
 
 #[test]
-fn a_kept_run_is_subtracted_with_its_tokens_aligned() {
+fn another_open_run_is_subtracted_with_its_tokens_aligned() {
     let n = 30;
     let mut harness = Scene::new(capture(1, 2, n, 9)).harness();
     settle(&mut harness);
     harness.get_by_label("Difference").click();
     harness.run_steps(3);
-    harness.get_by_label("Keep run").click();
-    harness.run_steps(2);
-    let before = Arc::clone(harness.state().attention.kept().expect("a kept run"));
+    let before = Arc::clone(&harness.state().capture);
     // The same tokens with one more in front.
     let mut longer = capture(1, 2, n + 1, 5);
     let mut tokens = before.tokens.tokens.clone();
@@ -285,6 +283,7 @@ fn a_kept_run_is_subtracted_with_its_tokens_aligned() {
         ..sinkscope::model::tokenizer::TokenSequence::default()
     });
     harness.state_mut().capture = Arc::new(longer);
+    harness.state_mut().others = vec![Arc::clone(&before)];
     harness.run_steps(2);
     assert_eq!(harness.state().attention.mode(), Mode::Difference, "another run changes no mode");
     step_until(&mut harness, "the difference", |scene| scene.attention.shows_something());
@@ -303,7 +302,7 @@ fn a_kept_run_is_subtracted_with_its_tokens_aligned() {
     assert!(text.starts_with("n/a · ") && text.contains("key 0|– +<s>"), "{text}");
     assert!(harness.query_by_label("aligning").is_none());
 
-    let subtrahend = Subtrahend { of_kept: true, layer: 0, head: 0, by: AlignBy::Position };
+    let subtrahend = Subtrahend { run: Some(before.id), layer: 0, head: 0, by: AlignBy::Position };
     tell(&mut harness, AttentionCommand::Subtract(subtrahend));
     step_until(&mut harness, "the other alignment", |scene| scene.attention.is_settled());
     harness.hover_at(cell_pos(plot, n + 1, 21, 8));

@@ -4,9 +4,11 @@ use super::Place;
 use crate::analysis::ProfileKind;
 use crate::app::command::Command;
 use crate::app::eviction::EvictionCommand;
-use crate::app::panels::attention::{AttentionCommand, HeadOrder};
+use crate::app::panels::attention::{AttentionCommand, HeadOrder, Mode, Subtrahend};
+use crate::app::panels::runs;
 use crate::app::state::AppState;
 use crate::app::view::{HeadId, Tab};
+use crate::capture::AlignBy;
 use crate::color::{ColorMap, ScaleKind};
 use crate::eviction::PolicyName;
 
@@ -56,7 +58,15 @@ fn attention(state: &AppState) -> impl Iterator<Item = More> {
     let orders = HeadOrder::ALL
         .into_iter()
         .map(move |order| row(format!("Heads by {}", order.name()), AttentionCommand::SetOrder(order)));
-    scales.chain(maps).chain(orders)
+    let differs = state.attention.mode() == Mode::Difference;
+    let others = state.shelf.captures().into_iter().enumerate().filter(move |_| differs);
+    let HeadId { layer, head } = state.view.focus;
+    let runs = others.filter(|(_, other)| other.has_patterns()).map(move |(place, other)| {
+        let subtrahend = Subtrahend { run: Some(other.id), layer, head, by: AlignBy::Tokens };
+        let words = format!("Subtract run {}", runs::lettered_line(place, other));
+        row(words, AttentionCommand::Subtract(subtrahend))
+    });
+    scales.chain(maps).chain(orders).chain(runs)
 }
 
 fn policies(state: &AppState) -> impl Iterator<Item = More> {

@@ -131,7 +131,6 @@ pub const ACTIONS: &[Action] = &[
             .then(|| on_attention(s, AttentionCommand::SetHiding(Hiding::Shown)))
             .flatten()
     }),
-    row(Heads, "Keep this run for differences", &[], Writing, |s| on_attention(s, AttentionCommand::KeepRun)),
     row(Eviction, "Smaller budget", &[plain(Key::OpenBracket)], Reading, |s| budget(s, false)),
     row(Eviction, "Larger budget", &[plain(Key::CloseBracket)], Reading, |s| budget(s, true)),
     row(Eviction, "Pin the selected token, or let it go", &[plain(Key::P)], Reading, |s| {

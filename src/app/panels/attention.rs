@@ -34,8 +34,10 @@ pub fn ui(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
         ui.weak("Run a prompt to see where each head's attention goes.");
         return;
     };
+    let others = state.shelf.captures();
     let view = AttentionView {
         capture: &run.capture,
+        others: &others,
         sinks: &run.analysis.detection.flagged,
         selected: state.view.selected,
         focus: (state.view.focus.layer, state.view.focus.head),

@@ -17,7 +17,7 @@ mod profile_axis;
 mod profile_overlay;
 mod profile_plot;
 mod prompt;
-mod runs;
+pub(super) mod runs;
 mod selection_plot;
 mod sinks;
 mod sinks_maps;

@@ -1,7 +1,7 @@
 //! Which sinks of the shown run stay in the other open runs, which move, which fade.
 
 use super::runs;
-use crate::analysis::{Fate, RunSinks, fates};
+use crate::analysis::{Fate, RunSinks, fates, newcomers};
 use crate::app::command::Command;
 use crate::app::format;
 use crate::app::run::Run;
@@ -26,20 +26,16 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     }
     for (number, other) in others.iter().enumerate() {
         ui.horizontal(|ui| {
-            let letter = letter(number);
+            let letter = runs::letter(number);
             if ui.small_button(letter.to_string()).on_hover_text("Show this run").clicked() {
                 commands.push(Command::Runs(RunsCommand::Show(other.capture.id)));
             }
-            let text = RichText::new(runs::line(other)).size(11.5).color(palette.weak);
+            let text = RichText::new(runs::line(&other.capture)).size(11.5).color(palette.weak);
             ui.add(egui::Label::new(text).truncate()).on_hover_text(kept(run, other));
         });
     }
     ui.add_space(4.0);
     ScrollArea::horizontal().show(ui, |ui| table(ui, state, run, others, commands));
-}
-
-fn letter(number: usize) -> char {
-    char::from(b'A' + u8::try_from(number.min(25)).unwrap_or(25))
 }
 
 /// What differs between two runs.
@@ -88,7 +84,7 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, others: &[Run], commands: &mu
             header.col(|ui| head(ui, "token".into(), "The token"));
             for number in 0..others.len() {
                 header.col(|ui| {
-                    head(ui, format!("in {}", letter(number)), "What became of the sink in that run");
+                    head(ui, format!("in {}", runs::letter(number)), "What became of the sink in that run");
                 });
             }
         })
@@ -134,19 +130,12 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, others: &[Run], commands: &mu
 
 /// Sinks of the other runs whose token is no sink of the shown one.
 fn only_theirs(ours: &[usize], others: &[Run], places: &[Option<&[Option<usize>]>]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (number, (other, place)) in others.iter().zip(places).enumerate() {
-        let Some(place) = place else { continue };
-        for &position in &other.analysis.detection.flagged {
-            let here = place.iter().position(|there| *there == Some(position));
-            let is_ours = here.is_some_and(|here| ours.binary_search(&here).is_ok());
-            let place_is_ours = here.is_none() && ours.binary_search(&position).is_ok();
-            if !is_ours && !place_is_ours {
-                rows.push(Row::Theirs { run: number, position, here });
-            }
-        }
-    }
-    rows
+    let of_run = |(run, (other, place)): (usize, (&Run, &Option<&[Option<usize>]>))| {
+        let new = place.map(|place| newcomers(ours, &other.analysis.detection.flagged, place));
+        let row = move |(position, here)| Row::Theirs { run, position, here };
+        new.unwrap_or_default().into_iter().map(row)
+    };
+    others.iter().zip(places).enumerate().flat_map(of_run).collect()
 }
 
 fn text(ui: &mut Ui, text: &str, color: egui::Color32) {

@@ -165,7 +165,8 @@ fn text_color(holds: bool, palette: Palette) -> Color32 {
 
 fn memory(ui: &mut Ui, state: &AppState, palette: Palette) {
     let now = state.memory_now_bytes.map_or_else(|| "–".to_owned(), format::bytes);
-    let predicted = state.plan.map(|plan| plan.weight_bytes + plan.capture_bytes + plan.scratch_bytes);
+    let open = state.open_runs_bytes();
+    let predicted = state.plan.map(|plan| plan.weight_bytes + plan.capture_bytes + plan.scratch_bytes + open);
     let text = match predicted {
         Some(bytes) => format!("memory {now} · predicted {}", format::bytes(bytes)),
         None => format!("memory {now}"),
@@ -174,10 +175,11 @@ fn memory(ui: &mut Ui, state: &AppState, palette: Palette) {
         || "Resident memory of this process".to_owned(),
         |plan| {
             format!(
-                "Resident now {now}\nPredicted: weights {} + capture {} + scratch {}\nAvailable {}",
+                "Resident now {now}\nPredicted: weights {} + capture {} + scratch {} + other open runs {}\nAvailable {}",
                 format::bytes(plan.weight_bytes),
                 format::bytes(plan.capture_bytes),
                 format::bytes(plan.scratch_bytes),
+                format::bytes(open),
                 format::bytes(plan.available_bytes),
             )
         },

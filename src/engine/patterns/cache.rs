@@ -1,6 +1,6 @@
 //! Tiles that were computed, up to a number of bytes; the least recently used go first.
 
-use super::{MatrixId, PatternKey};
+use super::PatternKey;
 use crate::capture::PatternTile;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,11 +65,7 @@ impl TileCache {
 
     /// Drops the tiles that are made of other runs than these.
     pub fn retain_captures(&mut self, captures: &[u64]) {
-        let is_kept = |id: &MatrixId| match id {
-            MatrixId::Weights { capture, .. } => captures.contains(capture),
-            MatrixId::Difference { a, b, .. } => captures.contains(&a.0) && captures.contains(&b.0),
-        };
-        self.entries.retain(|key, _| is_kept(&key.matrix));
+        self.entries.retain(|key, _| key.matrix.is_made_of(captures));
         self.bytes = self.entries.values().map(|entry| size_bytes(&entry.tile)).sum();
     }
 
@@ -93,6 +89,7 @@ fn size_bytes(tile: &PatternTile) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MatrixId;
     use super::*;
     use crate::capture::{PatternOf, TileArea};
 

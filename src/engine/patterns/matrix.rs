@@ -83,12 +83,6 @@ impl Matrix {
         }
     }
 
-    /// Whether it is made of this run.
-    #[must_use]
-    pub fn is_of(&self, capture: u64) -> bool {
-        self.id().is_of(capture)
-    }
-
     /// A tile.
     ///
     /// # Errors
@@ -102,12 +96,12 @@ impl Matrix {
 }
 
 impl MatrixId {
-    /// Whether the matrix is made of this run.
+    /// Whether the matrix is made of these runs alone.
     #[must_use]
-    pub fn is_of(&self, id: u64) -> bool {
+    pub fn is_made_of(&self, runs: &[u64]) -> bool {
         match self {
-            Self::Weights { capture, .. } => *capture == id,
-            Self::Difference { a, b, .. } => a.0 == id || b.0 == id,
+            Self::Weights { capture, .. } => runs.contains(capture),
+            Self::Difference { a, b, .. } => runs.contains(&a.0) && runs.contains(&b.0),
         }
     }
 }

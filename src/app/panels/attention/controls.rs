@@ -1,10 +1,12 @@
 //! The options of the attention view.
 
+use super::difference::run_of;
 use super::draw::{AttentionAction, AttentionView};
 use super::options::{AttentionCommand, Hiding, Mode, Subtrahend};
 use super::pictures::Pictures;
 use super::state::AttentionState;
-use crate::capture::{AlignBy, PatternOf, format_bytes};
+use crate::app::panels::runs;
+use crate::capture::{AlignBy, PatternOf};
 use crate::color::{ColorMap, DivergingMap, ScaleKind};
 use crate::widgets::color_bar::short_number;
 use crate::widgets::controls::{name, segmented};
@@ -241,12 +243,9 @@ fn difference_options(
     view: &AttentionView<'_>,
     own: &mut impl FnMut(AttentionCommand),
 ) {
-    let subtrahend = state.comparison.subtrahend(view.capture, view.focus);
-    let kept = state.kept();
-    let spec = match kept.filter(|_| subtrahend.of_kept) {
-        Some(kept) => &kept.model.spec,
-        None => &view.capture.model.spec,
-    };
+    let subtrahend = state.comparison.subtrahend(view.capture, view.others, view.focus);
+    let other = run_of(view.others, subtrahend.run);
+    let spec = &other.unwrap_or(view.capture).model.spec;
     let mut chosen = subtrahend;
     ui.label("minus");
     let last = |count: usize| count.saturating_sub(1);
@@ -256,9 +255,9 @@ fn difference_options(
     let head = ui.add(DragValue::new(&mut chosen.head).range(0..=last(spec.heads)).prefix("H").speed(0.1));
     name(&head, "Head that is subtracted");
     head.on_hover_text("Head of the pattern that is subtracted; drag or type");
-    runs(ui, view, kept.map(std::convert::AsRef::as_ref), &mut chosen, own);
-    let two_runs = chosen.of_kept && kept.is_some_and(|kept| kept.id != view.capture.id);
-    ui.add_enabled_ui(two_runs, |ui| {
+    // What follows from nothing being chosen can be chosen, too.
+    let picked = runs_menu(ui, view, &mut chosen);
+    ui.add_enabled_ui(other.is_some(), |ui| {
         let by_name = |by| if by == AlignBy::Tokens { "by token" } else { "by position" };
         let shown = ComboBox::from_id_salt("align").selected_text(by_name(chosen.by)).width(84.0);
         let shown = shown.show_ui(ui, |ui| {
@@ -280,50 +279,43 @@ fn difference_options(
             .on_hover_text("How the tokens of the two runs are aligned")
             .accessible_name("Alignment");
     });
-    if chosen != subtrahend {
+    if picked || chosen != subtrahend {
         own(AttentionCommand::Subtract(chosen));
     }
 }
 
-/// Which run is subtracted from, and keeping the current one.
-fn runs(
-    ui: &mut Ui,
-    view: &AttentionView<'_>,
-    kept: Option<&crate::capture::Capture>,
-    chosen: &mut Subtrahend,
-    own: &mut impl FnMut(AttentionCommand),
-) {
-    let run_name = |of_kept: bool| if of_kept { "kept run" } else { "this run" };
-    let shown = ComboBox::from_id_salt("run").selected_text(run_name(chosen.of_kept)).width(78.0);
+/// Which run the subtracted pattern is of: this one, or another open one. Whether one was picked.
+fn runs_menu(ui: &mut Ui, view: &AttentionView<'_>, chosen: &mut Subtrahend) -> bool {
+    let mut picked = false;
+    let place = view.others.iter().position(|other| Some(other.id) == chosen.run);
+    let text = place.map_or_else(|| "this run".to_owned(), |place| format!("run {}", runs::letter(place)));
+    let shown = ComboBox::from_id_salt("run").selected_text(text).width(78.0);
     let shown = shown.show_ui(ui, |ui| {
-        if ui.selectable_label(!chosen.of_kept, run_name(false)).clicked() {
-            chosen.of_kept = false;
+        if ui.selectable_label(chosen.run.is_none(), "this run").clicked() {
+            picked = true;
+            chosen.run = None;
+            *chosen = chosen.beside(view.focus, view.capture.model.spec.heads);
         }
-        let response = ui.add_enabled(kept.is_some(), Button::selectable(chosen.of_kept, run_name(true)));
-        let response = response.on_disabled_hover_text("Keep a run first, then run something else");
-        if response.on_hover_text(kept.map_or_else(String::new, kept_summary)).clicked() {
-            chosen.of_kept = true;
+        for (place, other) in view.others.iter().enumerate() {
+            let line = Button::selectable(chosen.run == Some(other.id), runs::lettered_line(place, other));
+            let response = ui.add_enabled(other.has_patterns(), line);
+            let response =
+                response.on_disabled_hover_text("Only statistics of this run are there, no patterns");
+            if response.clicked() {
+                picked = true;
+                chosen.run = Some(other.id);
+            }
+        }
+        if view.others.is_empty() {
+            ui.weak("Run another prompt, model or BOS choice: earlier runs stay open");
         }
     });
-    let hint = kept.map_or_else(|| "No run is kept".to_owned(), kept_summary);
-    shown.response.on_hover_text(hint).accessible_name("Run that is subtracted");
-    let is_kept = kept.is_some_and(|kept| kept.id == view.capture.id);
-    let text = if is_kept { "Drop" } else { "Keep run" };
-    let hint = if is_kept {
-        "Let go of the kept run".to_owned()
-    } else {
-        format!(
-            "Keep this run ({}), then run another prompt, model or BOS choice and subtract",
-            format_bytes(view.capture.bytes())
-        )
+    let hint = match place {
+        Some(place) => runs::lettered_line(place, view.others[place]),
+        None => "Run that the subtracted pattern is of".to_owned(),
     };
-    if ui.button(text).on_hover_text(hint).clicked() {
-        own(if is_kept { AttentionCommand::DropKept } else { AttentionCommand::KeepRun });
-    }
-}
-
-fn kept_summary(kept: &crate::capture::Capture) -> String {
-    format!("{} · {} tokens · {}", kept.model.name, kept.len(), format_bytes(kept.bytes()))
+    shown.response.on_hover_text(hint).accessible_name("Run that is subtracted");
+    picked
 }
 
 fn line_options(

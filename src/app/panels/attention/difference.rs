@@ -1,7 +1,9 @@
-//! The kept run, and how its tokens lie beside the current run's.
+//! What is subtracted: a head of this run or of another open one, and how the tokens of the two lie
+//! beside each other.
 
 use super::heads::spawned;
 use super::options::Subtrahend;
+use super::state::Shown;
 use crate::capture::{AlignBy, Alignment, Capture, Difference, PatternOf};
 use crate::engine::latest::LatestWorker;
 use std::sync::Arc;
@@ -10,10 +12,9 @@ use std::sync::Arc;
 type AlignmentOf = (u64, u64, AlignBy);
 type AlignmentWorker = LatestWorker<(Arc<Capture>, Arc<Capture>, AlignBy), (AlignmentOf, Arc<Alignment>)>;
 
-/// What differences are made of, beside the current run.
+/// What differences are made of, beside the shown run and the open ones.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    pub(super) kept: Option<Arc<Capture>>,
     pub(super) subtrahend: Option<Subtrahend>,
     worker: Option<AlignmentWorker>,
     asked: Option<AlignmentOf>,
@@ -25,37 +26,54 @@ pub(super) struct Comparison {
     labels_of: Option<AlignmentOf>,
 }
 
+/// The run of an id among the open ones, if it has patterns.
+pub(super) fn run_of<'a>(others: &[&'a Arc<Capture>], id: Option<u64>) -> Option<&'a Arc<Capture>> {
+    others.iter().copied().find(|other| Some(other.id) == id && other.has_patterns())
+}
+
 impl Comparison {
-    /// What is subtracted: what was chosen, else the kept run's same head, else the head beside.
-    pub(super) fn subtrahend(&self, current: &Capture, focus: (usize, usize)) -> Subtrahend {
-        let other_run = self.kept.as_ref().is_some_and(|kept| kept.id != current.id);
+    /// What is subtracted: what was chosen, else the latest other run's same head, else the head beside.
+    /// A run that is closed gives way to this run, one that is itself shown to the latest other.
+    pub(super) fn subtrahend(
+        &self,
+        current: &Capture,
+        others: &[&Arc<Capture>],
+        focus: (usize, usize),
+    ) -> Subtrahend {
+        let latest = others.iter().find(|other| other.has_patterns()).map(|other| other.id);
+        let wanted = match self.subtrahend.map(|chosen| chosen.run) {
+            Some(run) if run != Some(current.id) => run,
+            _ => latest,
+        };
+        let other = run_of(others, wanted);
         let mut subtrahend = self.subtrahend.unwrap_or(Subtrahend {
-            of_kept: other_run,
+            run: None,
             layer: focus.0,
-            head: if other_run { focus.1 } else { (focus.1 + 1) % current.model.spec.heads.max(1) },
+            head: focus.1,
             by: AlignBy::Tokens,
         });
-        subtrahend.of_kept &= self.kept.is_some();
-        let spec = &self.other(current, subtrahend).map_or(&current.model, |kept| &kept.model).spec;
+        subtrahend.run = other.map(|other| other.id);
+        let spec = &other.map_or(&current.model, |other| &other.model).spec;
+        // This run's own head is subtracted from itself only where that was chosen.
+        let chose_this_run = self.subtrahend.is_some_and(|chosen| chosen.run.is_none());
+        if other.is_none() && !chose_this_run {
+            subtrahend = subtrahend.beside(focus, spec.heads);
+        }
         subtrahend.layer = subtrahend.layer.min(spec.layers.saturating_sub(1));
         subtrahend.head = subtrahend.head.min(spec.heads.saturating_sub(1));
         subtrahend
-    }
-
-    fn other(&self, current: &Capture, subtrahend: Subtrahend) -> Option<&Arc<Capture>> {
-        self.kept.as_ref().filter(|kept| subtrahend.of_kept && kept.id != current.id)
     }
 
     /// The difference to show, once the texts are aligned.
     pub(super) fn difference(
         &mut self,
         ctx: &egui::Context,
-        current: &Arc<Capture>,
+        shown: Shown<'_>,
         minuend: PatternOf,
-        focus: (usize, usize),
     ) -> Option<Arc<Difference>> {
-        let subtrahend = self.subtrahend(current, focus);
-        let b = Arc::clone(self.other(current, subtrahend).unwrap_or(current));
+        let current = shown.capture;
+        let subtrahend = self.subtrahend(current, shown.others, shown.focus);
+        let b = Arc::clone(run_of(shown.others, subtrahend.run).unwrap_or(current));
         let alignment = self.alignment(ctx, current, &b, subtrahend.by)?;
         let of = PatternOf::Head { layer: subtrahend.layer, head: subtrahend.head };
         let difference =
@@ -78,10 +96,12 @@ impl Comparison {
         self.shown.as_ref()
     }
 
-    /// Keeps a run instead of the one kept before, or none.
-    pub(super) fn keep(&mut self, run: Option<Arc<Capture>>) {
-        self.kept = run;
-        self.forget();
+    /// Lets go of what was shown, when it is made of a run that is closed.
+    pub(super) fn retain(&mut self, runs: &[u64]) {
+        let is_open = |shown: &Arc<Difference>| [&shown.a, &shown.b].iter().all(|of| runs.contains(&of.0.id));
+        if !self.shown.as_ref().is_some_and(is_open) {
+            self.forget();
+        }
     }
 
     /// Lets go of what was shown, and with it of runs that nobody else keeps.

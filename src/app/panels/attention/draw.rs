@@ -21,6 +21,8 @@ const HEADER: f32 = 24.0;
 pub struct AttentionView<'a> {
     /// The run.
     pub capture: &'a Arc<Capture>,
+    /// The other open runs, the latest first: what can be subtracted.
+    pub others: &'a [&'a Arc<Capture>],
     /// Detected sinks, ascending.
     pub sinks: &'a [usize],
     /// The selected token.

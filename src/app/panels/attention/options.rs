@@ -112,14 +112,26 @@ impl HeadOrder {
 /// The pattern that is subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Subtrahend {
-    /// Whether it is of the kept run instead of the current one.
-    pub of_kept: bool,
+    /// The run that it is of, by its capture's id; `None`: of the shown one.
+    pub run: Option<u64>,
     /// Layer.
     pub layer: usize,
     /// Query head.
     pub head: usize,
     /// How the tokens of the two runs are aligned.
     pub by: AlignBy,
+}
+
+impl Subtrahend {
+    /// The same, but the head beside where it is the focused head (layer, head) itself.
+    #[must_use]
+    pub(super) fn beside(self, focus: (usize, usize), heads: usize) -> Self {
+        if (self.layer, self.head) == focus {
+            Self { head: (self.head + 1) % heads.max(1), ..self }
+        } else {
+            self
+        }
+    }
 }
 
 /// What the attention view can be told.
@@ -159,10 +171,6 @@ pub enum AttentionCommand {
     ShowValues(bool),
     /// Whether similarity leaves out the sinks' columns.
     CompareWithoutSinks(bool),
-    /// Keep the current run for differences, instead of the one kept before.
-    KeepRun,
-    /// Let go of the kept run.
-    DropKept,
     /// What is subtracted.
     Subtract(Subtrahend),
     /// Show or hide a head of the focused layer among the lines.

@@ -17,6 +17,8 @@ pub(super) struct Patterns {
     worker: Option<PatternWorker>,
     cache: TileCache,
     thumbnails: Thumbnails,
+    /// The runs whose tiles are of use.
+    runs: Vec<u64>,
 }
 
 /// One small tile for each picture of the grid.
@@ -61,7 +63,9 @@ impl Patterns {
             if let Some(index) = self.thumbnails.place_of(&key) {
                 self.thumbnails.put(index, Arc::clone(&tile));
             }
-            self.cache.insert(key, tile);
+            if key.matrix.is_made_of(&self.runs) {
+                self.cache.insert(key, tile);
+            }
         }
     }
 
@@ -92,9 +96,21 @@ impl Patterns {
         }
     }
 
-    /// Drops the tiles of all runs but these.
-    pub(super) fn retain(&mut self, captures: &[u64]) {
-        self.cache.retain_captures(captures);
+    /// Drops the tiles of all runs but these, by the ids of their captures; whether the runs are others
+    /// than before.
+    pub(super) fn retain(&mut self, runs: &[u64]) -> bool {
+        if self.runs == runs {
+            return false;
+        }
+        self.runs = runs.to_vec();
+        self.cache.retain_captures(runs);
+        if self.thumbnails.capture.is_some_and(|capture| !runs.contains(&capture)) {
+            self.thumbnails = Thumbnails::default();
+            if let Some(worker) = &mut self.worker {
+                worker.fill(Vec::new());
+            }
+        }
+        true
     }
 
     /// Asks for those of the tiles that are not there, and stops work on others; whether all are there.

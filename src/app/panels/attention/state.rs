@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub struct Shown<'a> {
     /// The run.
     pub capture: &'a Arc<Capture>,
+    /// The other open runs, the latest first: what can be subtracted.
+    pub others: &'a [&'a Arc<Capture>],
     /// Detected sinks, ascending.
     pub sinks: &'a [usize],
     /// The selected token.
@@ -166,8 +168,6 @@ impl AttentionState {
             AttentionCommand::SetOrder(order) => self.grid.order = order,
             AttentionCommand::ShowValues(values) => self.grid.shows_values = values,
             AttentionCommand::CompareWithoutSinks(without) => self.grid.compares_without_sinks = without,
-            AttentionCommand::KeepRun => self.comparison.keep(self.current.clone()),
-            AttentionCommand::DropKept => self.comparison.keep(None),
             AttentionCommand::Subtract(subtrahend) => self.comparison.subtrahend = Some(subtrahend),
             AttentionCommand::ToggleLineHead(head) => self.toggle_line_head(head),
             AttentionCommand::AllLineHeads(all) => {
@@ -206,7 +206,9 @@ impl AttentionState {
     /// Once a frame, before drawing: takes finished tiles, asks for missing ones, colours new ones.
     pub fn frame(&mut self, ctx: &egui::Context, shown: Option<Shown<'_>>) {
         self.patterns.poll();
-        let Some(shown) = shown.filter(|shown| !shown.capture.is_empty()) else { return };
+        let shown = shown.filter(|shown| !shown.capture.is_empty());
+        self.let_go_of_closed_runs(shown);
+        let Some(shown) = shown else { return };
         if self.current.as_ref().is_none_or(|current| current.id != shown.capture.id) {
             self.begin(shown.capture);
         }
@@ -268,10 +270,10 @@ impl AttentionState {
         self.mean.unwrap_or(PatternOf::Head { layer, head })
     }
 
-    /// The run that is kept for differences.
+    /// The run that was chosen to be subtracted, by its capture's id.
     #[must_use]
-    pub fn kept(&self) -> Option<&Arc<Capture>> {
-        self.comparison.kept.as_ref()
+    pub fn subtracted_run(&self) -> Option<u64> {
+        self.comparison.subtrahend?.run
     }
 
     /// Head numbers (`layer · heads + head`) in the order of the grid.
@@ -330,9 +332,19 @@ impl AttentionState {
         (self.zoom, self.cursor, self.detail, self.mean) = (None, None, None, None);
         self.lines.first = 0;
         self.comparison.forget();
-        let kept = self.comparison.kept.as_ref().map(|kept| kept.id);
-        let ids: Vec<u64> = [Some(capture.id), kept].into_iter().flatten().collect();
-        self.patterns.retain(&ids);
+    }
+
+    /// Drops what is derived from runs that are no longer open.
+    fn let_go_of_closed_runs(&mut self, shown: Option<Shown<'_>>) {
+        let others = shown.iter().flat_map(|shown| shown.others).copied();
+        let open: Vec<u64> =
+            shown.iter().map(|shown| shown.capture).chain(others).map(|run| run.id).collect();
+        if self.patterns.retain(&open) {
+            self.comparison.retain(&open);
+        }
+        if shown.is_none() {
+            (self.current, self.matrix) = (None, None);
+        }
     }
 
     /// The matrix that fills the large half; `None` where there is none (yet).
@@ -341,7 +353,7 @@ impl AttentionState {
         match self.mode {
             Mode::Lines => None,
             Mode::Difference => {
-                let difference = self.comparison.difference(ctx, shown.capture, of, shown.focus)?;
+                let difference = self.comparison.difference(ctx, shown, of)?;
                 Some(Matrix::Difference(difference))
             }
             Mode::Pattern => {
