@@ -1,6 +1,7 @@
 //! The real application, driven as a person drives it; only engine, dialogs and clock are stand-ins,
 //! and in `real_engine` not even the engine.
 
+mod cursor;
 mod eviction;
 mod feel;
 mod files;

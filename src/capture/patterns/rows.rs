@@ -166,10 +166,12 @@ impl Capture {
         }
         let score = &captured.score;
         let scale = score.scale as f32;
-        let mut q = Vec::with_capacity(rows.len() * dim);
+        // With gaps between its elements: the kernels for small products, which ask for none, sum in another order,
+        // and a cell must have the same bits however many are asked for with it.
+        let mut q = Vec::with_capacity(rows.len() * 2 * dim);
         for row in rows {
             let at = (row * heads + head) * dim;
-            q.extend(captured.q[at..at + dim].iter().map(|x| x * scale));
+            q.extend(captured.q[at..at + dim].iter().flat_map(|x| [x * scale, 0.0]));
         }
         let mut scores = vec![0.0; rows.len() * keys.len()];
         if scores.is_empty() {
@@ -179,7 +181,7 @@ impl Capture {
         matrix_product(
             &mut scores,
             keys.len(),
-            MatrixRef::rows(&q, rows.len(), dim, dim),
+            MatrixRef { column_stride: 2, ..MatrixRef::rows(&q, rows.len(), dim, 2 * dim) },
             MatrixRef::rows(k, keys.len(), dim, kv_heads * dim).transposed(),
         );
         if let Some(slope) = score.slope::<f32>(head) {
