@@ -10,6 +10,7 @@ mod hub;
 #[path = "../source/hub_server.rs"]
 #[expect(dead_code, reason = "the tests of the source use more of it")]
 mod hub_server;
+mod keyboard;
 mod names;
 mod real_engine;
 mod sinks;

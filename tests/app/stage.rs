@@ -1,6 +1,7 @@
 //! A window on a stage: what surrounds it is under the test's control.
 
 use crate::support::{self, Answering, ScriptedEngine};
+use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, HarnessBuilder};
 use sinkscope::app::fonts::SystemFonts;
@@ -111,6 +112,37 @@ impl Stage {
     pub(crate) fn click(&mut self, label: &str) {
         self.harness.get_by_label(label).click();
         self.settle();
+    }
+
+    pub(crate) fn press(&mut self, key: Key) {
+        self.harness.key_press(key);
+        self.settle();
+    }
+
+    pub(crate) fn press_with(&mut self, modifiers: Modifiers, key: Key) {
+        self.harness.key_press_modifiers(modifiers, key);
+        self.settle();
+    }
+
+    pub(crate) fn tell(&mut self, command: Command) {
+        self.harness.state_mut().state_mut().handle(command);
+        self.settle();
+    }
+
+    /// Opens the palette, types and takes what is chosen then.
+    pub(crate) fn by_palette(&mut self, query: &str) {
+        self.press_with(Modifiers::COMMAND, Key::K);
+        self.write(query);
+        self.press(Key::Enter);
+    }
+
+    pub(crate) fn write(&mut self, text: &str) {
+        self.harness.event(egui::Event::Text(text.to_owned()));
+        self.settle();
+    }
+
+    pub(crate) fn is_shown(&self, label: &str) -> bool {
+        self.harness.query_all_by_label(label).next().is_some()
     }
 }
 
