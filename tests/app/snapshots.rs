@@ -76,7 +76,7 @@ fn sinks_light() {
 }
 
 /// What a repository of quantisations might answer: one of them here, one half here.
-fn listing() -> RepoListing {
+pub(crate) fn listing() -> RepoListing {
     let choice = |label: &str, mib: u64, cached_mib: u64| {
         let file = RepoFile {
             path: format!("SmolLM2-135M-Instruct-{label}.gguf"),
