@@ -1,14 +1,16 @@
 //! The real window, on a real X server (Xvfb), with the real model: it comes up, analyses the
 //! sample, and a reader of the screen finds the sink at index 0.
 //!
-//! Needs `Xvfb`, `import` and `convert` (ImageMagick) and `tesseract`. Where one of them is missing the test is
-//! skipped with a message, except under `CI`, where all of them must be there.
+//! Needs `Xvfb`, `xdotool`, `import` and `convert` (ImageMagick) and `tesseract`. Where one of them is missing the
+//! tests are skipped with a message, except under `CI`, where all of them must be there.
 
 mod common;
 
 use common::smollm2_path;
+use sinkscope::engine::PromptInput;
+use sinkscope::session::{Session, read_session};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,7 +25,7 @@ impl Drop for Running {
 }
 
 fn tools_are_there() -> bool {
-    let missing: Vec<&str> = ["Xvfb", "import", "convert", "tesseract"]
+    let missing: Vec<&str> = ["Xvfb", "xdotool", "import", "convert", "tesseract"]
         .into_iter()
         .filter(|tool| {
             let found = Command::new("which").arg(tool).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -70,29 +72,148 @@ fn the_window_comes_up_and_shows_the_sink_at_index_0() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let (_server, display) = x_server("1280x800");
+    let mut app = start(&display, folder.path());
+    // The headline, the sink's z in the table, and the line on the plot.
+    let wanted = ["Token 0 <|im_start|> receives", "40% of all attention", "+6.3", "4 sinks"];
+    wait_for(&mut app, &display, folder.path(), &wanted);
+}
+
+/// The window on the default model, its files in a folder.
+fn start(display: &str, folder: &Path) -> Running {
     let app = Command::new(env!("CARGO_BIN_EXE_sinkscope"))
         .arg("--model")
         .arg(smollm2_path())
-        .env("DISPLAY", &display)
-        .env("XDG_DATA_HOME", folder.path())
+        .env("DISPLAY", display)
+        .env("XDG_DATA_HOME", folder)
         .env_remove("WAYLAND_DISPLAY")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("the binary starts");
-    let mut app = Running(app);
+    Running(app)
+}
+
+/// Waits until all of these can be read on the screen.
+fn wait_for(app: &mut Running, display: &str, folder: &Path, wanted: &[&str]) {
     let deadline = Instant::now() + Duration::from_mins(2);
     loop {
-        let text = read_screen(&display, folder.path());
-        // The headline, the sink's z in the table, and the line on the plot.
-        let wanted = ["Token 0 <|im_start|> receives", "40% of all attention", "+6.3", "4 sinks"];
+        let text = read_screen(display, folder);
         if wanted.iter().all(|line| text.contains(line)) {
-            break;
+            return;
         }
         let ended = app.0.try_wait().expect("a child");
         assert!(ended.is_none(), "the window closed: {ended:?}");
-        assert!(Instant::now() < deadline, "no sink on the screen after two minutes: {text}");
+        assert!(Instant::now() < deadline, "not on the screen after two minutes: {wanted:?}: {text}");
         std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// Keys and clicks of a person in front of the screen.
+fn act(display: &str, arguments: &[&str]) {
+    let status =
+        Command::new("xdotool").args(arguments).env("DISPLAY", display).status().expect("xdotool runs");
+    assert!(status.success(), "{arguments:?}");
+    std::thread::sleep(Duration::from_millis(400));
+}
+
+/// Without a window manager nobody gives a window the keyboard.
+fn give_keyboard(display: &str) {
+    act(display, &["search", "--sync", "--onlyvisible", "--name", "Sinkscope", "windowfocus"]);
+}
+
+/// Sessions that were put aside below a folder, other than one.
+fn put_aside(folder: &Path, but: Option<&Path>) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder.join("sinkscope/autosave")) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|e| e == "sinkscope") && Some(path.as_path()) != but)
+        .collect()
+}
+
+fn wait_until_put_aside(folder: &Path, but: Option<&Path>) -> PathBuf {
+    let deadline = Instant::now() + Duration::from_mins(2);
+    loop {
+        if let Some(path) = put_aside(folder, but).pop() {
+            return path;
+        }
+        assert!(Instant::now() < deadline, "nothing was put aside after two minutes");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn what_was_run_survives_a_kill() {
+    const WRITTEN: &str = "Sinks are keys that nobody needs, and all look at.";
+    if !tools_are_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_server, display) = x_server("1280x800");
+    let mut app = start(&display, folder.path());
+    wait_for(&mut app, &display, folder.path(), &["40% of all attention"]);
+    assert!(put_aside(folder.path(), None).is_empty(), "the sample is nobody's work");
+
+    give_keyboard(&display);
+    // The tour ends; the long turn of the sample is written anew and run.
+    act(&display, &["key", "Escape"]);
+    act(&display, &["mousemove", "110", "380", "click", "1"]);
+    act(&display, &["key", "ctrl+a"]);
+    act(&display, &["type", "--delay", "30", WRITTEN]);
+    act(&display, &["key", "ctrl+Return"]);
+    let left = wait_until_put_aside(folder.path(), None);
+    app.0.kill().expect("SIGKILL");
+    app.0.wait().expect("it ends");
+    let killed = read_session(&left).expect("a whole session");
+    let PromptInput::Chat(turns) = &killed.prompt else { panic!("no chat: {:?}", killed.prompt) };
+    assert!(turns.iter().any(|turn| turn.content == WRITTEN), "{turns:?}");
+
+    let mut app = start(&display, folder.path());
+    wait_for(&mut app, &display, folder.path(), &["Recover the last session?"]);
+    give_keyboard(&display);
+    act(&display, &["key", "Tab"]);
+    act(&display, &["key", "space"]);
+    // It is put aside anew at once, and only then is the old place emptied.
+    let again = wait_until_put_aside(folder.path(), Some(&left));
+    let recovered = read_session(&again).expect("a whole session");
+    assert_same(&killed, &recovered);
+    wait_for(&mut app, &display, folder.path(), &["Recovered: save the session to keep it"]);
+    assert!(!left.exists());
+
+    // What the program computes for this prompt without a window.
+    let chat = serde_json::to_string(&turns).expect("JSON");
+    let out = folder.path().join("analysis.json");
+    let status = Command::new(env!("CARGO_BIN_EXE_sinkscope"))
+        .arg("analyze")
+        .arg("--model")
+        .arg(smollm2_path())
+        .arg(format!("--chat={chat}"))
+        .arg("--json")
+        .arg(&out)
+        .stdout(Stdio::null())
+        .status()
+        .expect("the binary starts");
+    assert!(status.success());
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&out).expect("the report")).expect("JSON");
+    let ids = report["tokens"].as_array().expect("tokens").iter().filter_map(|token| token["id"].as_u64());
+    let kept = recovered.capture.tokens.ids();
+    assert_eq!(ids.collect::<Vec<_>>(), kept.into_iter().map(u64::from).collect::<Vec<_>>());
+    let nll = report["nll"].as_array().expect("an array").iter().filter_map(serde_json::Value::as_f64);
+    assert_eq!(nll.map(|nll| nll as f32).collect::<Vec<_>>(), recovered.capture.nll_nats);
+}
+
+/// Bit for bit the same run.
+fn assert_same(a: &Session, b: &Session) {
+    assert_eq!(a.prompt, b.prompt);
+    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(a.capture.tokens.ids(), b.capture.tokens.ids());
+    assert_eq!(bits(&a.capture.nll_nats), bits(&b.capture.nll_nats));
+    assert_eq!(a.capture.layers.len(), b.capture.layers.len());
+    for (a, b) in a.capture.layers.iter().zip(&b.capture.layers) {
+        assert!(!a.q.is_empty());
+        for (a, b) in [(&a.q, &b.q), (&a.k, &b.k), (&a.lse, &b.lse), (&a.column_sums, &b.column_sums)] {
+            assert!(bits(a) == bits(b));
+        }
     }
 }
 

@@ -97,8 +97,8 @@ fn mean_weight(
     head: usize,
     cells: impl Iterator<Item = (usize, usize)>,
 ) -> Option<f64> {
-    let weights = cells.map(|(query, key)| f64::from(capture.weight(layer, head, query, key).unwrap_or(0.0)));
-    mean(weights.filter(|weight| weight.is_finite()))
+    let weights = capture.weights_at(layer, head, &cells.collect::<Vec<_>>());
+    mean(weights.into_iter().map(f64::from).filter(|weight| weight.is_finite()))
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

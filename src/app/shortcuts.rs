@@ -18,6 +18,7 @@ pub(super) const EXPORT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COM
 /// Turns keys and dropped files into commands.
 pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Command>) {
     super::tokens::keys::read(ctx, state, commands);
+    leave_text(ctx, state);
     read_escape(ctx, state, commands);
     actions::read_keys(ctx, state, commands);
     ctx.input(|input| {
@@ -25,6 +26,17 @@ pub(super) fn read(ctx: &egui::Context, state: &AppState, commands: &mut Vec<Com
             commands.push(Command::OpenPath(file.path().to_owned()));
         }
     });
+}
+
+/// Escape in a text leaves the text and nothing else, unless a job can be cancelled by it. The text has lost the
+/// keyboard already when this is asked.
+fn leave_text(ctx: &egui::Context, state: &AppState) {
+    let id = egui::Id::unique("was writing");
+    let writing = ctx.text_edit_focused();
+    let was_writing = ctx.data_mut(|data| std::mem::replace(data.get_temp_mut_or(id, writing), writing));
+    if was_writing && !writing && !state.has_dialog() && state.job.is_none() {
+        ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape));
+    }
 }
 
 /// Escape is for the dialog that is open, except that the Hub's waits for its download; a tour ends before

@@ -9,9 +9,8 @@ use sinkscope::app::Command;
 use sinkscope::app::guide::GuideCommand;
 use sinkscope::app::layout::{LayoutCommand, Side};
 use sinkscope::app::view::{HeadId, Tab};
-use sinkscope::engine::{Event, Job};
+use sinkscope::engine::Event;
 use sinkscope::eviction::PinChoice;
-use sinkscope::model::source::ModelRef;
 use sinkscope::model::tokenizer::PromptError;
 
 fn shown() -> Stage {
@@ -24,85 +23,6 @@ fn stage_without_fonts() -> Stage {
     let stage = crate::stage::opening_with_fonts(egui::Theme::Dark, fonts);
     stage.harness.ctx.set_missing_glyph_policy(egui::MissingGlyphPolicy::Tofu);
     stage
-}
-
-impl Stage {
-    fn press(&mut self, key: Key) {
-        self.harness.key_press(key);
-        self.settle();
-    }
-
-    fn press_with(&mut self, modifiers: Modifiers, key: Key) {
-        self.harness.key_press_modifiers(modifiers, key);
-        self.settle();
-    }
-
-    fn tell(&mut self, command: Command) {
-        self.harness.state_mut().state_mut().handle(command);
-        self.settle();
-    }
-
-    /// Opens the palette, types and takes what is chosen then.
-    fn by_palette(&mut self, query: &str) {
-        self.press_with(Modifiers::COMMAND, Key::K);
-        self.write(query);
-        self.press(Key::Enter);
-    }
-
-    fn write(&mut self, text: &str) {
-        self.harness.event(egui::Event::Text(text.to_owned()));
-        self.settle();
-    }
-
-    fn is_shown(&self, label: &str) -> bool {
-        self.harness.query_all_by_label(label).next().is_some()
-    }
-}
-
-#[test]
-fn the_main_flow_needs_no_pointer() {
-    let mut stage = opening(egui::Theme::Dark);
-    stage.settle();
-    // Open a model by its path.
-    stage.by_palette("typed path");
-    stage.write("tiny.gguf");
-    stage.press(Key::Enter);
-    let Some(Job::Open { model, .. }) = stage.engine.last_job() else { panic!("nothing was opened") };
-    assert_eq!(model, ModelRef::Path("tiny.gguf".into()));
-    let model = support::model(12, 6, 16);
-    stage.engine.say(Event::ModelReady(model.clone()));
-    stage.settle();
-    // Run.
-    let before = stage.engine.jobs();
-    stage.press_with(Modifiers::COMMAND, Key::Enter);
-    assert_eq!(stage.engine.jobs(), before + 1);
-    let tokens = support::tokens(support::CHAT);
-    stage.engine.say(Event::CaptureReady(support::capture(1, &model, &tokens, &SINKS)));
-    stage.settle();
-    // Select a token: the second sink.
-    stage.press(Key::S);
-    stage.press(Key::S);
-    assert_eq!(stage.state().view.selected, Some(22));
-    stage.press(Key::ArrowRight);
-    assert_eq!(stage.state().view.selected, Some(23));
-    // Focus a head: by its number, then a neighbour.
-    stage.by_palette("4:3");
-    assert_eq!(stage.state().view.focus, HeadId { layer: 4, head: 3 });
-    stage.press(Key::H);
-    stage.press_with(Modifiers::SHIFT, Key::L);
-    assert_eq!(stage.state().view.focus, HeadId { layer: 3, head: 4 });
-    // Change the budget.
-    stage.press_with(Modifiers::COMMAND, Key::Num3);
-    assert_eq!(stage.state().view.tab, Tab::Eviction);
-    let budget = stage.state().eviction.choices.budget;
-    stage.press(Key::OpenBracket);
-    assert!(stage.state().eviction.choices.budget < budget);
-    stage.by_palette("64");
-    stage.press_with(Modifiers::COMMAND, Key::K);
-    stage.write("budget to 64");
-    assert!(stage.state().guide.palette.is_some());
-    stage.press(Key::Escape);
-    assert!(stage.state().guide.palette.is_none());
 }
 
 #[test]

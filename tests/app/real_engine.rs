@@ -14,9 +14,15 @@ use sinkscope::eviction::PinChoice;
 use sinkscope::model::source::ModelRef;
 use std::path::Path;
 
-const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the sun.";
+pub(crate) const TEXT: &str =
+    "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the sun.";
 
 fn window_on(model: &Path) -> Harness<'static, App> {
+    window_with(model, TEXT)
+}
+
+/// A window that runs a text on a model.
+pub(crate) fn window_with(model: &Path, text: &str) -> Harness<'static, App> {
     let services = Services {
         engine: Box::new(Engine::start(|| {})),
         dialogs: Box::new(Answering::new(Picked::Cancelled)),
@@ -24,7 +30,7 @@ fn window_on(model: &Path) -> Harness<'static, App> {
     };
     let mut state = AppState::new(services, Settings::default(), true);
     state.handle(Command::SetPromptKind(PromptKind::Text));
-    state.handle(Command::SetPromptText(TEXT.to_owned()));
+    state.handle(Command::SetPromptText(text.to_owned()));
     state.handle(Command::OpenModel(ModelRef::Path(model.to_owned())));
     builder(egui::Theme::Dark).build_eframe(move |creation| App::new(&creation.egui_ctx, state))
 }

@@ -1,6 +1,7 @@
 //! A window on a stage: what surrounds it is under the test's control.
 
 use crate::support::{self, Answering, ScriptedEngine};
+use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, HarnessBuilder};
 use sinkscope::app::fonts::SystemFonts;
@@ -25,11 +26,16 @@ pub(crate) fn builder(theme: egui::Theme) -> HarnessBuilder<App> {
 
 /// A window that has just asked for the default model.
 pub(crate) fn opening(theme: egui::Theme) -> Stage {
-    opening_with_fonts(theme, SystemFonts::default())
+    opening_on(theme, 1.0, SystemFonts::default())
 }
 
 /// The same with other fonts for what the bundled ones lack.
 pub(crate) fn opening_with_fonts(theme: egui::Theme, fonts: SystemFonts) -> Stage {
+    opening_on(theme, 1.0, fonts)
+}
+
+/// The same on a screen with so many pixels per point.
+fn opening_on(theme: egui::Theme, pixels_per_point: f32, fonts: SystemFonts) -> Stage {
     let engine = ScriptedEngine::default();
     let dialogs = Answering::new(Picked::Cancelled);
     let services = Services {
@@ -44,15 +50,28 @@ pub(crate) fn opening_with_fonts(theme: egui::Theme, fonts: SystemFonts) -> Stag
     let settings = Settings { theme: preference, ..Settings::default() };
     let mut state = AppState::new(services, settings, true);
     state.handle(Command::OpenModel(ModelRef::Default));
-    let mut harness =
-        builder(theme).build_eframe(move |creation| App::with_fonts(&creation.egui_ctx, state, fonts));
+    let builder = builder(theme).with_pixels_per_point(pixels_per_point);
+    let mut harness = builder.build_eframe(move |creation| App::with_fonts(&creation.egui_ctx, state, fonts));
     harness.input_mut().max_texture_side = Some(8192);
     Stage { harness, engine, dialogs }
 }
 
 /// A window that shows a run of `text` with sinks planted.
 pub(crate) fn showing(theme: egui::Theme, text: &str, sinks: &[(usize, f32)]) -> Stage {
-    let mut stage = opening(theme);
+    run_in(opening(theme), text, sinks)
+}
+
+/// The same on a screen with so many pixels per point.
+pub(crate) fn showing_on(
+    theme: egui::Theme,
+    pixels_per_point: f32,
+    text: &str,
+    sinks: &[(usize, f32)],
+) -> Stage {
+    run_in(opening_on(theme, pixels_per_point, SystemFonts::default()), text, sinks)
+}
+
+fn run_in(mut stage: Stage, text: &str, sinks: &[(usize, f32)]) -> Stage {
     let model = support::model(12, 6, 16);
     stage.engine.say(Event::ModelReady(model.clone()));
     stage.settle();
@@ -83,9 +102,47 @@ impl Stage {
         self.settle();
     }
 
+    /// Moves the window to a screen with so many pixels per point.
+    pub(crate) fn move_to_screen(&mut self, pixels_per_point: f32) {
+        let viewport = self.harness.input_mut().viewports.entry(egui::ViewportId::ROOT).or_default();
+        viewport.native_pixels_per_point = Some(pixels_per_point);
+        self.settle();
+    }
+
     pub(crate) fn click(&mut self, label: &str) {
         self.harness.get_by_label(label).click();
         self.settle();
+    }
+
+    pub(crate) fn press(&mut self, key: Key) {
+        self.harness.key_press(key);
+        self.settle();
+    }
+
+    pub(crate) fn press_with(&mut self, modifiers: Modifiers, key: Key) {
+        self.harness.key_press_modifiers(modifiers, key);
+        self.settle();
+    }
+
+    pub(crate) fn tell(&mut self, command: Command) {
+        self.harness.state_mut().state_mut().handle(command);
+        self.settle();
+    }
+
+    /// Opens the palette, types and takes what is chosen then.
+    pub(crate) fn by_palette(&mut self, query: &str) {
+        self.press_with(Modifiers::COMMAND, Key::K);
+        self.write(query);
+        self.press(Key::Enter);
+    }
+
+    pub(crate) fn write(&mut self, text: &str) {
+        self.harness.event(egui::Event::Text(text.to_owned()));
+        self.settle();
+    }
+
+    pub(crate) fn is_shown(&self, label: &str) -> bool {
+        self.harness.query_all_by_label(label).next().is_some()
     }
 }
 

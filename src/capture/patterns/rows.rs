@@ -166,10 +166,12 @@ impl Capture {
         }
         let score = &captured.score;
         let scale = score.scale as f32;
-        let mut q = Vec::with_capacity(rows.len() * dim);
+        // With gaps between its elements: the kernels for small products, which ask for none, sum in another order,
+        // and a cell must have the same bits however many are asked for with it.
+        let mut q = Vec::with_capacity(rows.len() * 2 * dim);
         for row in rows {
             let at = (row * heads + head) * dim;
-            q.extend(captured.q[at..at + dim].iter().map(|x| x * scale));
+            q.extend(captured.q[at..at + dim].iter().flat_map(|x| [x * scale, 0.0]));
         }
         let mut scores = vec![0.0; rows.len() * keys.len()];
         if scores.is_empty() {
@@ -179,9 +181,23 @@ impl Capture {
         matrix_product(
             &mut scores,
             keys.len(),
-            MatrixRef::rows(&q, rows.len(), dim, dim),
+            MatrixRef { column_stride: 2, ..MatrixRef::rows(&q, rows.len(), dim, 2 * dim) },
             MatrixRef::rows(k, keys.len(), dim, kv_heads * dim).transposed(),
         );
+        self.finish_scores(layer, head, &mut scores, rows, &keys);
+        scores
+    }
+
+    /// What comes after the product: the slope of positions, and the cap.
+    fn finish_scores(
+        &self,
+        layer: usize,
+        head: usize,
+        scores: &mut [f32],
+        rows: &[usize],
+        keys: &Range<usize>,
+    ) {
+        let score = &self.layers[layer].score;
         if let Some(slope) = score.slope::<f32>(head) {
             for (scores, &row) in scores.chunks_exact_mut(keys.len()).zip(rows) {
                 for (score, key) in scores.iter_mut().zip(keys.clone()) {
@@ -192,8 +208,49 @@ impl Capture {
         if let Some(cap) = score.softcap.map(|cap| cap as f32) {
             scores.iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
         }
-        scores
     }
+
+    /// Weights of many single cells (query, key) of one head, 0 where the query can't see the key. They are summed in
+    /// another order than [`Capture::weights`], which is much faster for single cells: the last bits may differ.
+    #[must_use]
+    pub fn weights_at(&self, layer: usize, head: usize, cells: &[(usize, usize)]) -> Vec<f32> {
+        let (spec, captured) = (&self.model.spec, &self.layers[layer]);
+        let (kv_heads, dim) = (spec.kv_heads, spec.head_dim);
+        if captured.q.is_empty() || captured.k.is_empty() {
+            return vec![f32::NAN; cells.len()];
+        }
+        let scale = captured.score.scale as f32;
+        let lse = &captured.lse[head * self.len()..];
+        vectorized(
+            #[inline(always)]
+            || {
+                let weight = |&(query, key): &(usize, usize)| {
+                    if !self.visible_keys(layer, query).contains(&key) {
+                        return 0.0;
+                    }
+                    let q = &captured.q[(query * spec.heads + head) * dim..][..dim];
+                    let k = &captured.k[(key * kv_heads + head / spec.group()) * dim..][..dim];
+                    let mut weight = [dot(q, k) * scale];
+                    self.finish_scores(layer, head, &mut weight, &[query], &(key..key + 1));
+                    exp_shifted_row(&mut weight, lse[query], None);
+                    weight[0]
+                };
+                cells.iter().map(weight).collect()
+            },
+        )
+    }
+}
+
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0_f32; 8];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in a.iter().zip(b) {
+        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+            *lane += a * b;
+        }
+    }
+    lanes.into_iter().sum::<f32>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>()
 }
 
 /// Where `visible` lies within `keys`, as offsets from the first of them.
