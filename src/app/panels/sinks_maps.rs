@@ -1,12 +1,12 @@
 //! Two maps: α and sinking heads of one token over layers and heads, and the profile over layers and positions.
 
-use crate::analysis::{ProfileKind, SINK_RATE_EPSILON};
+use crate::analysis::SINK_RATE_EPSILON;
 use crate::app::command::Command;
 use crate::app::format;
 use crate::app::run::{Run, TokenFacts};
 use crate::app::theme::Palette;
 use crate::app::view::HeadId;
-use crate::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
+use crate::color::{ColorMap, ColorScale, ColorTable, ProfileScale, ScaleKind, SpecialColors};
 use crate::widgets::cell_map::CellMap;
 use egui::{Align2, Color32, FontId, Rect, RichText, Stroke, Ui, pos2, vec2};
 
@@ -92,7 +92,12 @@ fn profile_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Comm
     let palette = Palette::of(ui);
     let kind = run.analysis.options.profile;
     let scale = ProfileScale::of(kind, run.capture.len());
-    title(ui, size.x, &format!("{} by layer", kind.name()), &scale.caption());
+    title(
+        ui,
+        size.x,
+        &format!("{} by layer", kind.name()),
+        &format!("over positions · log {} · ○ birth", scale.range()),
+    );
     let table = ColorTable::new(
         ColorScale::of(ScaleKind::Linear),
         ColorMap::Magma,
@@ -141,38 +146,6 @@ fn births(ui: &Ui, run: &Run, rect: Rect) {
         // A dark ring around a light one shows on every colour.
         painter.circle_stroke(pos2(x, y), 4.0, Stroke::new(2.5, Color32::BLACK));
         painter.circle_stroke(pos2(x, y), 4.0, Stroke::new(1.2, Color32::WHITE));
-    }
-}
-
-/// The ends of a profile's colours, on a logarithmic scale.
-struct ProfileScale {
-    kind: ProfileKind,
-    low: f64,
-    high: f64,
-}
-
-impl ProfileScale {
-    fn of(kind: ProfileKind, n: usize) -> Self {
-        let (low, high) = match kind {
-            ProfileKind::FarLift | ProfileKind::Lift => (0.1, 100.0),
-            ProfileKind::Share => (0.1 / n.max(1) as f64, 1.0),
-            ProfileKind::Alpha => (1e-4, 1.0),
-        };
-        Self { kind, low, high }
-    }
-
-    fn caption(&self) -> String {
-        let range = match self.kind {
-            ProfileKind::FarLift | ProfileKind::Lift => "0.1–100 ×",
-            ProfileKind::Share => "to 100%",
-            ProfileKind::Alpha => "1e−4–1",
-        };
-        format!("over positions · log {range} · ○ birth")
-    }
-
-    /// Where a value lies between the ends; never exactly 0, which has its own colour.
-    fn position(&self, value: f64) -> f64 {
-        ((value.max(self.low) / self.low).ln() / (self.high / self.low).ln()).clamp(1e-6, 1.0)
     }
 }
 

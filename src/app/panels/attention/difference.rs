@@ -150,28 +150,7 @@ impl Comparison {
     }
 
     fn label(&mut self, a: &Capture, b: &Capture, alignment: &Alignment) {
-        let label = |capture: &Capture, position: usize| capture.tokens.tokens[position].label();
-        let entries = alignment.pairs.iter();
-        self.labels = entries
-            .clone()
-            .map(|pair| match *pair {
-                (Some(first), Some(second)) => {
-                    let (first, second) = (label(a, first), label(b, second));
-                    if first == second { first } else { format!("{first}|{second}") }
-                }
-                (Some(first), None) => format!("+{}", label(a, first)),
-                (None, Some(second)) => format!("−{}", label(b, second)),
-                (None, None) => String::new(),
-            })
-            .collect();
-        self.numbers = entries
-            .map(|pair| match *pair {
-                (Some(first), Some(second)) if first == second => first.to_string(),
-                (Some(first), Some(second)) => format!("{first}|{second}"),
-                (Some(first), None) => format!("{first}|–"),
-                (None, Some(second)) => format!("–|{second}"),
-                (None, None) => String::new(),
-            })
-            .collect();
+        let labels = alignment.labels(&a.tokens, &b.tokens).into_iter();
+        (self.labels, self.numbers) = labels.map(|label| (label.token, label.position)).unzip();
     }
 }

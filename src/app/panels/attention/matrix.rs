@@ -135,7 +135,7 @@ pub(super) fn lines(
         }
     });
     let tokens = labels_that_fit(ui.available_height());
-    let weights = &state.line_weights;
+    let weights = &state.line_weights.window;
     let names: Vec<String> = weights.heads.iter().map(|(head, _)| format!("H{head}")).collect();
     let sets: Vec<LineSet<'_>> = weights
         .heads

@@ -357,10 +357,9 @@ impl AttentionState {
                 Some(Matrix::Difference(difference))
             }
             Mode::Pattern => {
-                let hidden = if self.hiding == Hiding::Shown { &[] } else { shown.sinks };
-                let renormalised = self.hiding == Hiding::Renormalised && !hidden.is_empty();
-                if (self.shaping.hidden.as_slice(), self.shaping.renormalised) != (hidden, renormalised) {
-                    self.shaping = Arc::new(Shaping { hidden: hidden.to_vec(), renormalised });
+                let shaping = self.hiding.shaping(shown.sinks);
+                if *self.shaping != shaping {
+                    self.shaping = Arc::new(shaping);
                 }
                 let (capture, shaping) = (Arc::clone(shown.capture), Arc::clone(&self.shaping));
                 Some(Matrix::Weights { capture, of, shaping })
