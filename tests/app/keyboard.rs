@@ -6,12 +6,12 @@ use crate::support;
 use egui::accesskit::Toggled;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _, by};
-use sinkscope::app::files::export::FileFormat;
 use sinkscope::app::panels::attention::{Hiding, Mode};
 use sinkscope::app::view::{HeadId, SinksPage, Tab};
 use sinkscope::app::{PickKind, Picked};
 use sinkscope::engine::{Event, Job};
 use sinkscope::eviction::PinChoice;
+use sinkscope::export::FileFormat;
 use sinkscope::model::source::ModelRef;
 
 impl Stage {
