@@ -97,8 +97,11 @@ const TEXT: &str =
     "a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 and then some more";
 
 /// What each view needs on the line.
-const VIEWS: [(&str, &[&str]); 12] = [
+const VIEWS: [(&str, &[&str]); 15] = [
     ("grid", &[]),
+    ("grid", &["--order", "similarity", "--layer", "1", "--head", "2", "--without-sinks"]),
+    ("grid", &["--order", "on-selected", "--token", "2", "--as-map"]),
+    ("strip", &["--by", "incoming", "--token", "2,4"]),
     ("head", &["--layer", "1", "--head", "2", "--queries", "4-30", "--sinks", "renormalised"]),
     ("mean", &["--layer", "1"]),
     ("difference", &["--layer", "1", "--minus", "0:1"]),

@@ -3,13 +3,13 @@
 mod toy_capture;
 
 use resvg::usvg::roxmltree;
-use sinkscope::analysis::{Analysis, AnalysisOptions};
+use sinkscope::analysis::{Analysis, AnalysisOptions, HeadOrder, share_on_keys};
 use sinkscope::capture::{AlignBy, Capture, Hiding, NOT_AVAILABLE, PatternOf};
 use sinkscope::color::{ColorMap, ColorScale, ColorTable, DivergingMap, ScaleKind, SpecialColors};
 use sinkscope::eviction::{EvictionCase, EvictionRun, PinChoice, Pins, Retention, Schedule};
 use sinkscope::export::{
-    Drawing, ExportError, Item, Label, LinesView, Material, Part, Raster, RunRef, Theme, View, ViewOptions,
-    draw, encode_png, svg_document, write_image,
+    Drawing, ExportError, GridView, Item, Label, LinesView, Material, Part, Raster, RunRef, StripBy,
+    StripView, Theme, View, ViewOptions, draw, encode_png, svg_document, write_image,
 };
 use sinkscope::progress::CancelToken;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ fn views() -> Vec<View> {
         View::Lines(LinesView { layer: 1, heads: heads.to_vec(), first: 20, tokens: 30, least: 0.01 })
     };
     vec![
-        View::Grid,
+        View::Grid(GridView::default()),
         View::Pattern(PatternOf::Head { layer: 1, head: 2 }),
         View::Pattern(PatternOf::LayerMean(1)),
         View::Pattern(PatternOf::ModelMean),
@@ -30,7 +30,18 @@ fn views() -> Vec<View> {
         lines(&[1]),
         lines(&[0, 1, 2]),
         View::Profile,
-        View::Strip,
+        View::Strip(StripView::default()),
+        View::Grid(GridView { order: HeadOrder::Entropy, ..GridView::default() }),
+        View::Grid(GridView { order: HeadOrder::OnSinks, as_map: true, ..GridView::default() }),
+        View::Grid(GridView {
+            order: HeadOrder::OnSelected,
+            token: Some(0),
+            as_map: true,
+            ..GridView::default()
+        }),
+        View::Grid(GridView { order: HeadOrder::Similarity, without_sinks: true, ..GridView::default() }),
+        View::Strip(StripView { by: StripBy::Incoming, tokens: vec![0] }),
+        View::Strip(StripView { by: StripBy::Outgoing, tokens: vec![0] }),
         View::TokenHeads(0),
         View::Layers,
         View::Peak(4),
@@ -114,14 +125,16 @@ fn text_stays_text_in_svg_markup_and_all() {
         assert_eq!(written, texts(&drawing), "{view:?}");
         assert!(written.iter().any(|text| text.contains("Toy-1M")), "{view:?} names the model");
     }
-    let svg = svg_document(&drawn(&capture, &View::Strip, &ViewOptions::default())).unwrap();
+    let svg =
+        svg_document(&drawn(&capture, &View::Strip(StripView::default()), &ViewOptions::default())).unwrap();
     let tree = roxmltree::Document::parse(&svg).unwrap();
     assert!(tree.descendants().any(|node| node.text() == Some("·<b>&")));
 }
 
 #[test]
 fn heatmaps_in_svg_have_hard_edges() {
-    let svg = svg_document(&drawn(&sinking(60), &View::Grid, &ViewOptions::default())).unwrap();
+    let svg = svg_document(&drawn(&sinking(60), &View::Grid(GridView::default()), &ViewOptions::default()))
+        .unwrap();
     let tree = roxmltree::Document::parse(&svg).unwrap();
     let images: Vec<_> = tree.descendants().filter(|node| node.has_tag_name("image")).collect();
     assert_eq!(images.len(), 2, "the grid and its colour bar");
@@ -142,7 +155,7 @@ fn a_lone_strong_cell_survives_pooling_in_every_heatmap() {
     assert!((weight - 0.9).abs() < 1e-3, "{weight}");
     let colors = ColorTable::new(ColorScale::default(), ColorMap::Magma, SpecialColors::LIGHT);
     let strong = colors.rgb(weight);
-    for view in [View::Grid, View::Pattern(PatternOf::Head { layer, head })] {
+    for view in [View::Grid(GridView::default()), View::Pattern(PatternOf::Head { layer, head })] {
         let options = ViewOptions { scale: 1.0, ..ViewOptions::default() };
         let drawing = drawn(&capture, &view, &options);
         let raster = drawing.items.iter().find_map(|item| match item {
@@ -341,6 +354,60 @@ fn two_runs_are_compared_token_by_token() {
 }
 
 #[test]
+fn heads_stand_in_the_order_of_their_values() {
+    let capture = sinking(90);
+    let view = |as_map| {
+        View::Grid(GridView { order: HeadOrder::OnSelected, as_map, token: Some(30), ..GridView::default() })
+    };
+    let share = |index: usize| share_on_keys(&capture, index / 3, index % 3, &[30]).unwrap();
+    let mut order: Vec<usize> = (0..6).collect();
+    order.sort_by(|a, b| share(*b).total_cmp(&share(*a)));
+    let ranked = drawn(&capture, &view(false), &ViewOptions::default());
+    let captions: Vec<&str> = texts(&ranked)
+        .into_iter()
+        .filter(|text| text.starts_with(['0', '1']) && text.contains(':'))
+        .collect();
+    let wanted: Vec<String> = order.iter().map(|index| format!("{}:{} ", index / 3, index % 3)).collect();
+    assert!(
+        captions.len() == 6 && captions.iter().zip(&wanted).all(|(c, w)| c.starts_with(w.as_str())),
+        "{captions:?}"
+    );
+    let map = drawn(&capture, &view(true), &ViewOptions::default());
+    let raster = heatmap(&map);
+    assert_eq!((raster.width, raster.height), (3, 2));
+    let table = ColorTable::new(ColorScale::of(ScaleKind::Linear), ColorMap::Viridis, SpecialColors::LIGHT);
+    assert_eq!(raster.pixels[order[0]], table.at(1.0), "the largest");
+    assert_eq!(raster.pixels[order[5]], table.at(0.0), "the smallest");
+}
+
+#[test]
+fn a_strip_shows_the_weights_of_a_token() {
+    let capture = sinking(60);
+    let view = View::Strip(StripView { by: StripBy::Incoming, tokens: vec![30] });
+    let drawing = drawn(&capture, &view, &ViewOptions { color: ScaleKind::Linear, ..ViewOptions::default() });
+    let chips: Vec<[u8; 3]> = drawing
+        .items
+        .iter()
+        .filter_map(|item| {
+            if let Item::Fill(_, color, radius) = item { (*radius == 2.5).then_some(*color) } else { None }
+        })
+        .collect();
+    assert_eq!(chips.len(), 60);
+    let special = SpecialColors::LIGHT;
+    assert!(chips[..30].iter().all(|chip| *chip == special.masked), "earlier tokens can't attend to it");
+    let mean = |query: usize| {
+        let weights = (0..6).map(|index| f64::from(capture.weight(index / 3, index % 3, query, 30).unwrap()));
+        (weights.sum::<f64>() / 6.0) as f32
+    };
+    let (low, high) = (30..60).map(mean).fold((1.0_f32, 0.0_f32), |(low, high), w| (low.min(w), high.max(w)));
+    let scale = ColorScale { kind: ScaleKind::Linear, floor: low, low: 0.0, max: high };
+    let table = ColorTable::new(scale, ColorMap::Magma, special);
+    for query in [30, 41, 59] {
+        assert_eq!(chips[query], table.rgb(mean(query)), "{query}");
+    }
+}
+
+#[test]
 fn a_token_beyond_the_text_is_named() {
     let capture = sinking(10);
     let analysis = Analysis::of(&capture, AnalysisOptions::default());
@@ -371,7 +438,7 @@ fn the_profile_names_its_sinks_its_line_and_what_is_not_available() {
 #[test]
 fn a_short_prompt_is_shown_without_a_verdict() {
     let capture = sinking(20);
-    for view in [View::Profile, View::Strip] {
+    for view in [View::Profile, View::Strip(StripView::default())] {
         let drawing = drawn(&capture, &view, &ViewOptions::default());
         let texts = texts(&drawing).join("\n").to_lowercase();
         assert!(texts.contains("not tested: needs 51 tokens"), "{view:?}: {texts}");
@@ -381,7 +448,7 @@ fn a_short_prompt_is_shown_without_a_verdict() {
 
 #[test]
 fn a_picture_knows_its_size_in_print() {
-    let drawing = drawn(&sinking(20), &View::Strip, &ViewOptions::default());
+    let drawing = drawn(&sinking(20), &View::Strip(StripView::default()), &ViewOptions::default());
     let (png, _) = encode_png(&drawing, 2.0).unwrap();
     let reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
     let dims = reader.info().pixel_dims.unwrap();
@@ -410,7 +477,9 @@ fn one_token_is_enough_for_every_view() {
 #[test]
 fn every_scale_and_map_changes_the_heatmap() {
     let capture = sinking(60);
-    let image = |options: ViewOptions| encode_png(&drawn(&capture, &View::Grid, &options), 1.0).unwrap().0;
+    let image = |options: ViewOptions| {
+        encode_png(&drawn(&capture, &View::Grid(GridView::default()), &options), 1.0).unwrap().0
+    };
     let mut seen = Vec::new();
     for color in ScaleKind::ALL {
         for map in ColorMap::ALL {
@@ -451,7 +520,12 @@ fn a_cancelled_view_is_not_drawn() {
     let analysis = Analysis::of(&capture, AnalysisOptions::default());
     let cancel = CancelToken::new();
     cancel.cancel();
-    let result = draw(&View::Grid, &Material::of(&capture, &analysis), &ViewOptions::default(), &cancel);
+    let result = draw(
+        &View::Grid(GridView::default()),
+        &Material::of(&capture, &analysis),
+        &ViewOptions::default(),
+        &cancel,
+    );
     assert!(matches!(result, Err(ExportError::Cancelled(_))));
 }
 
@@ -473,7 +547,7 @@ fn files_are_written_whole_and_replace_what_was_there() {
 fn a_missing_folder_is_a_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nowhere").join("a.png");
-    let drawing = drawn(&sinking(5), &View::Strip, &ViewOptions::default());
+    let drawing = drawn(&sinking(5), &View::Strip(StripView::default()), &ViewOptions::default());
     let error = write_image(&drawing, &path, 1.0).unwrap_err();
     assert_eq!(error.to_string(), format!("Can't write the file (no such folder): {}", path.display()));
 }
@@ -483,7 +557,7 @@ fn a_folder_in_the_way_is_a_clear_error_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.svg");
     std::fs::create_dir(&path).unwrap();
-    let drawing = drawn(&sinking(5), &View::Strip, &ViewOptions::default());
+    let drawing = drawn(&sinking(5), &View::Strip(StripView::default()), &ViewOptions::default());
     let error = write_image(&drawing, &path, 1.0).unwrap_err().to_string();
     assert_eq!(error, format!("Can't write the file (it is a folder): {}", path.display()));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -491,7 +565,7 @@ fn a_folder_in_the_way_is_a_clear_error_and_leaves_nothing_behind() {
 
 #[test]
 fn an_unknown_extension_names_the_known_ones() {
-    let drawing = drawn(&sinking(5), &View::Strip, &ViewOptions::default());
+    let drawing = drawn(&sinking(5), &View::Strip(StripView::default()), &ViewOptions::default());
     for name in ["a.jpeg", "a", "a.svg.gz"] {
         let error = write_image(&drawing, Path::new(name), 1.0).unwrap_err();
         assert!(matches!(error, ExportError::UnknownFormat { .. }));

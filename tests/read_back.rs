@@ -6,16 +6,16 @@ use base64::Engine as _;
 use candle_core::Tensor;
 use resvg::usvg::roxmltree;
 use sinkscope::analysis::{
-    Analysis, AnalysisOptions, HeadMetrics, PeakTable, alpha_by_layer_head, birth_layer, far_lift_by_layer,
-    norm_ratios_by_layer,
+    Analysis, AnalysisOptions, HeadMetrics, HeadOrder, PeakTable, alpha_by_layer_head, birth_layer,
+    far_lift_by_layer, norm_ratios_by_layer, share_on_keys,
 };
 use sinkscope::capture::{AlignBy, Capture, Difference, Hiding, MASKED, NOT_AVAILABLE, PatternOf, Shaping};
 use sinkscope::color::{ColorMap, ColorScale, ColorTable, ScaleKind};
 use sinkscope::eviction::{EvictionCase, EvictionRun, PinChoice, Pins, Retention, Schedule};
 use sinkscope::export::{
-    AnalysisReport, Area, EvictionReport, ExportError, Item, LinesView, Material, Part, Raster, RunRef,
-    Theme, View, ViewOptions, draw, evictions_csv, heads_csv, tokens_csv, write_image, write_json,
-    write_patterns, write_view,
+    AnalysisReport, Area, EvictionReport, ExportError, GridView, Item, LinesView, Material, Part, Raster,
+    RunRef, StripBy, StripView, Theme, View, ViewOptions, draw, evictions_csv, heads_csv, tokens_csv,
+    write_image, write_json, write_patterns, write_view,
 };
 use sinkscope::progress::CancelToken;
 use std::path::Path;
@@ -322,8 +322,31 @@ fn the_pages_beside_the_sinks_come_back() {
         assert_eq!(read["birth_layer"].as_u64(), birth_layer(&far_lift, *sink).map(|layer| layer as u64));
     }
 
-    let rows = table(&View::Grid, &material, &options);
-    assert_same(&rows, &report(&View::Grid, &material, &options));
+    let rows = table(&View::Grid(GridView::default()), &material, &options);
+    assert_same(&rows, &report(&View::Grid(GridView::default()), &material, &options));
+    let grid = GridView { order: HeadOrder::OnSelected, token: Some(30), ..GridView::default() };
+    let view = View::Grid(grid);
+    let rows = table(&view, &material, &options);
+    assert_eq!(rows[0].last().unwrap(), "share on token 30");
+    for row in &rows[1..] {
+        let (layer, head): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        assert_eq!(number(row.last().unwrap()), share_on_keys(&capture, layer, head, &[30]));
+    }
+
+    let view = View::Strip(StripView { by: StripBy::Outgoing, tokens: vec![20, 21] });
+    let rows = table(&view, &material, &options);
+    assert_same(&rows, &report(&view, &material, &options));
+    for (key, row) in rows[1..].iter().enumerate() {
+        let of_head = |index: usize| {
+            let seen = [20, 21].map(|query| capture.weight(index / 3, index % 3, query, key));
+            let seen: Vec<f64> = seen.into_iter().flatten().map(f64::from).collect();
+            (!seen.is_empty()).then(|| seen.iter().sum::<f64>())
+        };
+        let heads: Vec<f64> = (0..6).filter_map(of_head).collect();
+        let mean = (!heads.is_empty()).then(|| heads.iter().sum::<f64>() / heads.len() as f64);
+        let read: Option<f32> = (!row[3].is_empty()).then(|| row[3].parse().unwrap());
+        assert_eq!(read, mean.map(|mean| mean as f32), "key {key}");
+    }
 }
 
 #[test]

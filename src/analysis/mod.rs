@@ -9,6 +9,8 @@ mod find;
 mod heads;
 mod mass;
 mod norms;
+mod order;
+mod partners;
 mod peak;
 mod profile;
 mod sinks;
@@ -21,6 +23,8 @@ pub use find::{QueryError, TokenQuery};
 pub use heads::{ComparedRows, HeadMetrics, PEAK_KEYS, share_on_keys};
 pub use mass::{LayerMass, MassTable, Selection, Visibility};
 pub use norms::{NormRatios, norm_ratios_by_layer};
+pub use order::{HeadOrder, ranked};
+pub use partners::{HeadWeight, Partners, PartnersKey, partners_of};
 pub use peak::{MOST_PEAK_KEYS, PeakSplit, PeakTable};
 pub use profile::{
     ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers, profile_of_layers,

@@ -148,7 +148,7 @@ impl Run {
         (!tokens.is_empty()).then(|| PartnersKey {
             capture: self.capture.id,
             tokens: tokens.to_vec(),
-            outgoing: PartnersKey::outgoing_of(view.strip),
+            outgoing: view.strip.is_outgoing(),
             layers: view.layers.of(&self.capture.model.spec),
             head: view.head,
         })

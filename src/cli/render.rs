@@ -1,9 +1,13 @@
 //! `sinkscope render`: a view as a picture, or the numbers behind it, without a display.
 
 use super::arguments::inline_json;
+use crate::analysis::HeadOrder;
 use crate::capture::{AlignBy, Hiding, PatternOf};
 use crate::color::{ColorMap, DivergingMap, ScaleKind};
-use crate::export::{self, ExportError, FileFormat, LinesView, Material, Part, Theme, View, ViewOptions};
+use crate::export::{
+    self, ExportError, FileFormat, GridView, LinesView, Material, Part, StripBy, StripView, Theme, View,
+    ViewOptions,
+};
 use crate::progress::CancelToken;
 use clap::{Args, ValueEnum};
 use std::ops::Range;
@@ -32,9 +36,22 @@ pub struct RenderArgs {
     /// they are others
     #[arg(long, value_name = "RUNS.json|JSON")]
     pub others: Option<PathBuf>,
-    /// Token of the token-heads and norms views; without it the one with the largest share
-    #[arg(long, value_name = "INDEX")]
-    pub token: Option<usize>,
+    /// Token of the token-heads, norms, strip and grid views (the strip adds up several: 3,7); without it the one with
+    /// the largest share
+    #[arg(long, value_name = "INDEX", value_delimiter = ',')]
+    pub token: Vec<usize>,
+    /// What the strip's colours mean
+    #[arg(long, value_enum, default_value_t)]
+    pub by: StripBy,
+    /// By what the grid puts heads in order; similarity is to --layer and --head
+    #[arg(long, value_enum, default_value_t)]
+    pub order: HeadOrder,
+    /// Colour the grid's heads by the values of --order, instead of drawing their patterns
+    #[arg(long)]
+    pub as_map: bool,
+    /// Leave the columns of detected sinks out of similarities
+    #[arg(long)]
+    pub without_sinks: bool,
     /// First keys that the peak view counts as the peak
     #[arg(long, value_name = "KEYS", default_value_t = crate::analysis::PEAK_KEYS)]
     pub peak_keys: usize,
@@ -160,7 +177,11 @@ impl RenderArgs {
             minus: None,
             align: AlignBy::Tokens,
             others: None,
-            token: None,
+            token: Vec::new(),
+            by: StripBy::Mass,
+            order: HeadOrder::Layer,
+            as_map: false,
+            without_sinks: false,
             peak_keys: crate::analysis::PEAK_KEYS,
             also_heads: Vec::new(),
             least: 0.02,
@@ -205,9 +226,24 @@ impl RenderArgs {
     }
 
     fn view(&self, material: &Material<'_>) -> View {
-        let token = || self.token.unwrap_or_else(|| material.run.analysis.strongest().unwrap_or_default());
+        let tokens = || {
+            let mut tokens = self.token.clone();
+            if tokens.is_empty() {
+                tokens.extend(material.run.analysis.strongest());
+            }
+            tokens.sort_unstable();
+            tokens.dedup();
+            tokens
+        };
+        let token = || tokens().first().copied().unwrap_or_default();
         match self.view {
-            ViewName::Grid => View::Grid,
+            ViewName::Grid => View::Grid(GridView {
+                order: self.order,
+                as_map: self.as_map,
+                token: (self.order == HeadOrder::OnSelected).then(token),
+                similar_to: self.pattern(),
+                without_sinks: self.without_sinks,
+            }),
             ViewName::Head => View::Pattern(self.pattern()),
             ViewName::Mean => View::Pattern(self.layer.map_or(PatternOf::ModelMean, PatternOf::LayerMean)),
             ViewName::Difference => {
@@ -230,7 +266,10 @@ impl RenderArgs {
                 })
             }
             ViewName::Profile => View::Profile,
-            ViewName::Strip => View::Strip,
+            ViewName::Strip => {
+                let tokens = if self.by == StripBy::Mass { Vec::new() } else { tokens() };
+                View::Strip(StripView { by: self.by, tokens })
+            }
             ViewName::TokenHeads => View::TokenHeads(token()),
             ViewName::Layers => View::Layers,
             ViewName::Peak => View::Peak(self.peak_keys),

@@ -60,8 +60,11 @@ pub(super) fn thinned(n: usize, spacing: f32, room: f32, wanted: &[usize]) -> Ve
     chosen
 }
 
-/// Title and note at the top left of a picture.
+/// Title and note at the top left of a picture, which grows where they are longer.
 pub(super) fn heading(drawing: &mut Drawing, palette: &Palette, x: f32, title: &str, note: &str) {
+    const MARGIN: f32 = 14.0;
+    let words = text_width(title, TITLE_SIZE, Face::Sans).max(text_width(note, NOTE_SIZE, Face::Sans));
+    drawing.width = drawing.width.max((x + words + MARGIN).ceil());
     drawing.text(Label::new(x, 22.0, TITLE_SIZE, palette.ink, title));
     drawing.text(Label::new(x, 37.0, NOTE_SIZE, palette.soft, note));
 }

@@ -30,7 +30,7 @@ pub use reports::{AnalysisReport, CaseReport, EvictionReport};
 pub use svg::document as svg_document;
 pub use tables::{Field, evictions_csv, heads_csv, tokens_csv, write_csv};
 pub use theme::{Palette, Rgb, Theme, ink_on};
-pub use views::{LinesView, Material, Part, RunRef, View, ViewOptions, draw};
+pub use views::{GridView, LinesView, Material, Part, RunRef, StripBy, StripView, View, ViewOptions, draw};
 pub use write::write_view;
 
 /// Why a result could not be written.

@@ -120,7 +120,7 @@ pub fn tokens_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result
 /// # Errors
 /// The capture has no patterns, or the file can't be written.
 pub fn heads_csv(path: &Path, capture: &Capture, analysis: &Analysis) -> Result<(), ExportError> {
-    super::view_tables::head_table(capture, analysis)?.csv(path)
+    super::view_tables::head_table(capture, analysis, None)?.csv(path)
 }
 
 /// Writes one row a scored token: its NLL under the full cache and under each run's.

@@ -1,12 +1,17 @@
 //! The numbers behind the views that have a table of their own, as CSV or as JSON.
 
 use super::tables::{Field, names, write_csv};
-use super::views::{Scene, StabilityRow, View, by_layer, chosen_heads, line_window, stability_rows};
+use super::views::{
+    GridView, Scene, StabilityRow, StripBy, StripView, View, by_layer, chosen_heads, head_values,
+    line_window, partners, stability_rows, value_name,
+};
 use super::{ExportError, write_json};
 use crate::analysis::{
-    Analysis, Fate, HeadMetrics, PeakTable, alpha_by_layer_head, norm_ratios_by_layer, share_on_keys,
+    Analysis, Fate, HeadMetrics, HeadOrder, PeakTable, alpha_by_layer_head, norm_ratios_by_layer,
+    share_on_keys,
 };
 use crate::capture::Capture;
+use crate::progress::CancelToken;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -52,11 +57,49 @@ impl Field {
     }
 }
 
+/// A column of what only this grid shows: the share on a token, the similarity to a head.
+///
+/// # Errors
+/// There is no such head.
+pub(super) fn extra_column(
+    scene: &Scene<'_>,
+    grid: &GridView,
+) -> Result<Option<(String, Vec<Option<f64>>)>, ExportError> {
+    match grid.order {
+        HeadOrder::OnSelected | HeadOrder::Similarity => {
+            Ok(Some((value_name(grid), head_values(scene, grid)?)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// One row a token: its weight on the chosen tokens, or theirs on it.
+///
+/// # Errors
+/// Nobody can cancel it.
+pub(super) fn partners_table(scene: &Scene<'_>, strip: &StripView) -> Result<Table, ExportError> {
+    let partners = partners(scene, strip, &CancelToken::new())?;
+    let row = |(index, token): (usize, &crate::model::tokenizer::Token)| {
+        let weight = partners.weights[index].map_or(Field::Empty, Field::F32);
+        vec![Field::Count(index), Field::Count(token.id as usize), Field::Text(token.text()), weight]
+    };
+    let direction = if strip.by == StripBy::Outgoing { "outgoing" } else { "incoming" };
+    Ok(Table {
+        about: json!({ "view": "strip", "by": direction, "tokens": strip.tokens }),
+        header: names(&["index", "id", "token", "weight"]),
+        rows: scene.capture.tokens.tokens.iter().enumerate().map(row).collect(),
+    })
+}
+
 /// One row a head: what the grid is ordered and coloured by.
 ///
 /// # Errors
 /// The capture has no patterns.
-pub(super) fn head_table(capture: &Capture, analysis: &Analysis) -> Result<Table, ExportError> {
+pub(super) fn head_table(
+    capture: &Capture,
+    analysis: &Analysis,
+    extra: Option<(String, Vec<Option<f64>>)>,
+) -> Result<Table, ExportError> {
     if !capture.has_patterns() {
         return Err(ExportError::NoPatterns);
     }
@@ -65,7 +108,7 @@ pub(super) fn head_table(capture: &Capture, analysis: &Analysis) -> Result<Table
     let row = |index: usize| {
         let (layer, head) = (index / heads, index % heads);
         let metrics = HeadMetrics::of(capture, layer, head);
-        vec![
+        let mut fields = vec![
             Field::Count(layer),
             Field::Count(head),
             share_on_keys(capture, layer, head, sinks).into(),
@@ -74,20 +117,24 @@ pub(super) fn head_table(capture: &Capture, analysis: &Analysis) -> Result<Table
             metrics.previous_token.into(),
             metrics.induction.into(),
             metrics.peak_share.into(),
-        ]
+        ];
+        fields.extend(extra.iter().map(|(_, values)| Field::from(values[index])));
+        fields
     };
+    let mut header = names(&[
+        "layer",
+        "head",
+        "share_on_sinks",
+        "entropy",
+        "mean_distance_tokens",
+        "previous_token",
+        "induction",
+        "peak_share",
+    ]);
+    header.extend(extra.iter().map(|(name, _)| name.clone()));
     Ok(Table {
         about: json!({ "view": "heads", "sinks": sinks }),
-        header: names(&[
-            "layer",
-            "head",
-            "share_on_sinks",
-            "entropy",
-            "mean_distance_tokens",
-            "previous_token",
-            "induction",
-            "peak_share",
-        ]),
+        header,
         rows: (0..capture.layers.len() * heads).into_par_iter().map(row).collect(),
     })
 }

@@ -1,8 +1,8 @@
 //! A view as a file: the picture, or the numbers behind it.
 
 use super::patterns::{write_difference, write_pattern};
-use super::view_tables::{Table, head_table, layers_json, table_of};
-use super::views::Scene;
+use super::view_tables::{Table, extra_column, head_table, layers_json, partners_table, table_of};
+use super::views::{Scene, StripBy};
 use super::{
     AnalysisReport, EvictionReport, ExportError, FileFormat, Material, View, ViewOptions, draw,
     evictions_csv, tokens_csv, write_image, write_json, write_patterns,
@@ -35,7 +35,7 @@ pub fn write_view(
         FileFormat::Safetensors | FileFormat::Npy => {
             let scene = Scene::of(view, material, options)?;
             match view {
-                View::Grid => {
+                View::Grid(_) => {
                     let spec = &scene.capture.model.spec;
                     let pairs = |layer| (0..spec.heads).map(move |head| (layer, head));
                     write_patterns(
@@ -69,9 +69,13 @@ fn write_numbers(
     match view {
         View::Pattern(of) => write_pattern(path, scene, *of),
         View::Difference { a, b, by } => write_difference(path, scene, (*a, *b), *by),
-        View::Grid => write(head_table(capture, analysis)?),
-        View::Profile | View::Strip if is_csv => tokens_csv(path, capture, analysis),
-        View::Profile | View::Strip => {
+        View::Grid(grid) => {
+            let extra = extra_column(scene, grid)?;
+            write(head_table(capture, analysis, extra)?)
+        }
+        View::Strip(strip) if strip.by != StripBy::Mass => write(partners_table(scene, strip)?),
+        View::Profile | View::Strip(_) if is_csv => tokens_csv(path, capture, analysis),
+        View::Profile | View::Strip(_) => {
             write_json(path, &AnalysisReport::new(capture, analysis, material.analysis_ms))
         }
         View::Layers if !is_csv => write_json(path, &layers_json(scene)),

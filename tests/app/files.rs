@@ -8,11 +8,13 @@ use egui_kittest::kittest::Queryable as _;
 use sinkscope::app::eviction::EvictionCommand;
 use sinkscope::app::files::FilesCommand;
 use sinkscope::app::files::export::ExportChoice;
-use sinkscope::app::panels::attention::{AttentionCommand, Hiding, Mode};
+use sinkscope::app::panels::attention::{AttentionCommand, HeadOrder, Hiding, Mode};
 use sinkscope::app::prompt::PromptKind;
 use sinkscope::app::settings::Settings;
-use sinkscope::app::view::{HeadId, LayerChoice, SinksPage, Tab};
+use sinkscope::app::tokens::TokensCommand;
+use sinkscope::app::view::{HeadId, LayerChoice, SinksPage, StripColour, Tab};
 use sinkscope::app::{App, AppState, Command, PickKind, Picked, Services};
+use sinkscope::capture::PatternOf;
 use sinkscope::cli::render::ViewName;
 use sinkscope::color::ScaleKind;
 use sinkscope::engine::{Engine, Event};
@@ -370,6 +372,27 @@ fn what_is_exported_is_what_is_looked_at() {
     let render = export(&mut harness);
     assert_eq!((render.view, render.head, render.also_heads.len()), (ViewName::Lines, Some(0), 3));
     assert_line_writes_the_same(&mut harness, &dialogs);
+
+    // The grid by similarity to a mean, as a map; the strip by the weights on two tokens.
+    tell(&mut harness, own(AttentionCommand::SetMode(Mode::Pattern)));
+    tell(&mut harness, own(AttentionCommand::ShowMean(Some(PatternOf::LayerMean(2)))));
+    tell(&mut harness, own(AttentionCommand::SetOrder(HeadOrder::Similarity)));
+    for as_map in [false, true] {
+        tell(&mut harness, own(AttentionCommand::ShowValues(as_map)));
+        export(&mut harness);
+        harness.state_mut().state_mut().handle(Command::Files(FilesCommand::ExportView(ViewName::Grid)));
+        let render = &harness.state().state().files.export.as_ref().expect("a choice").render;
+        assert_eq!((render.order, render.as_map, render.layer), (HeadOrder::Similarity, as_map, Some(2)));
+        assert_line_writes_the_same(&mut harness, &dialogs);
+    }
+    tell(&mut harness, Command::SelectToken(5));
+    tell(&mut harness, Command::Tokens(TokensCommand::Toggle(9)));
+    for by in [StripColour::Incoming, StripColour::Outgoing, StripColour::Mass] {
+        tell(&mut harness, Command::SetStripColour(by));
+        export(&mut harness);
+        harness.state_mut().state_mut().handle(Command::Files(FilesCommand::ExportView(ViewName::Strip)));
+        assert_line_writes_the_same(&mut harness, &dialogs);
+    }
 
     // Another text, without BOS: the run before stays open and can be subtracted.
     let state = harness.state_mut().state_mut();

@@ -3,11 +3,13 @@
 use super::export::ExportChoice;
 use super::origin::Origin;
 use super::shell::CommandLine;
+use crate::analysis::HeadOrder;
 use crate::app::view::{LayerChoice, ViewOptions};
 use crate::cli::OtherRun;
 use crate::cli::render::{RenderArgs, ViewName};
 use crate::engine::PromptInput;
 use crate::eviction::EvictionRun;
+use crate::export::StripBy;
 use crate::model::placement::DeviceChoice;
 use crate::model::tokenizer::BosChoice;
 use clap::ValueEnum;
@@ -61,10 +63,11 @@ fn render_words(line: &mut CommandLine, args: &RenderArgs, is_image: bool) {
             line.option(name, &value.to_string());
         }
     };
-    let takes_head = matches!(view, ViewName::Head | ViewName::Difference | ViewName::Lines);
+    let is_similar = view == ViewName::Grid && args.order == HeadOrder::Similarity;
+    let takes_head = is_similar || matches!(view, ViewName::Head | ViewName::Difference | ViewName::Lines);
     number(line, "layer", args.layer.filter(|_| takes_head || view == ViewName::Mean));
     number(line, "head", args.head.filter(|_| takes_head));
-    number(line, "token", args.token.filter(|_| matches!(view, ViewName::TokenHeads | ViewName::Norms)));
+    grid_and_strip_words(line, args);
     number(line, "peak-keys", (view == ViewName::Peak).then_some(args.peak_keys));
     if let Some((layer, head)) = args.minus.filter(|_| view == ViewName::Difference) {
         line.option("minus", &format!("{layer}:{head}"));
@@ -91,6 +94,30 @@ fn render_words(line: &mut CommandLine, args: &RenderArgs, is_image: bool) {
     }
     if is_image {
         look_words(line, args);
+    }
+}
+
+fn grid_and_strip_words(line: &mut CommandLine, args: &RenderArgs) {
+    let of_token = match args.view {
+        ViewName::TokenHeads | ViewName::Norms => true,
+        ViewName::Grid => args.order == HeadOrder::OnSelected,
+        ViewName::Strip => args.by != StripBy::Mass,
+        _ => false,
+    };
+    if of_token && !args.token.is_empty() {
+        let tokens: Vec<String> = args.token.iter().map(usize::to_string).collect();
+        line.option("token", &tokens.join(","));
+    }
+    if args.view == ViewName::Strip {
+        line.option("by", &name_of(&args.by));
+    }
+    if args.view == ViewName::Grid && args.order != HeadOrder::Layer {
+        line.option("order", &name_of(&args.order));
+        for (name, is_so) in [("--as-map", args.as_map), ("--without-sinks", args.without_sinks)] {
+            if is_so {
+                line.word(name);
+            }
+        }
     }
 }
 

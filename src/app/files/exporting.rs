@@ -5,15 +5,15 @@ use super::export::{ExportChoice, Exported};
 use super::handle::name_of;
 use super::origin::Origin;
 use super::worker::FileJob;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, HeadOrder};
 use crate::app::state::AppState;
-use crate::app::view::{SinksPage, Tab};
+use crate::app::view::{SinksPage, StripColour, Tab};
 use crate::capture::Capture;
 use crate::cli::OtherRun;
 use crate::cli::render::{RenderArgs, ViewName};
 use crate::engine::PromptInput;
 use crate::eviction::EvictionRun;
-use crate::export::{ExportError, FileFormat, Theme, write_atomically};
+use crate::export::{ExportError, FileFormat, StripBy, Theme, write_atomically};
 use sha2::{Digest, Sha256};
 use std::io::Write as _;
 use std::ops::Range;
@@ -62,10 +62,25 @@ impl AppState {
         let dark = self.settings.theme == egui::ThemePreference::Dark;
         Some(RenderArgs {
             theme: if dark { Theme::Dark } else { Theme::Light },
-            token: run.focus.as_ref().map(|facts| facts.index),
+            token: self.exported_tokens(view),
+            by: match self.view.strip {
+                _ if self.view.selected.is_none() => StripBy::Mass,
+                StripColour::Mass => StripBy::Mass,
+                StripColour::Incoming => StripBy::Incoming,
+                StripColour::Outgoing => StripBy::Outgoing,
+            },
             peak_keys: self.view.peak_keys,
             ..self.attention.exported(view, &run.capture, focus)
         })
+    }
+
+    /// The tokens that a view is about.
+    fn exported_tokens(&self, view: ViewName) -> Vec<usize> {
+        match view {
+            ViewName::Strip => self.view.selection().all(),
+            ViewName::Grid => self.view.selected.into_iter().collect(),
+            _ => self.run.iter().filter_map(|run| Some(run.focus.as_ref()?.index)).collect(),
+        }
     }
 
     /// Queries and keys of a view that are seen, where it is on show and zoomed.
@@ -217,7 +232,11 @@ fn view_in_name(args: &RenderArgs) -> String {
         (Some(layer), None) => format!("l{layer}-mean"),
         (None, _) => "mean".to_owned(),
     };
+    let token = || args.token.first().copied().unwrap_or_default();
     match args.view {
+        ViewName::Grid if args.order != HeadOrder::Layer => {
+            format!("heads-by-{}", args.order.name().replace(' ', "-"))
+        }
         ViewName::Grid => "heads".to_owned(),
         ViewName::Head => of(args.layer, args.head),
         ViewName::Mean => of(args.layer, None),
@@ -227,11 +246,12 @@ fn view_in_name(args: &RenderArgs) -> String {
         }
         ViewName::Lines => format!("{}-lines", of(args.layer, args.head)),
         ViewName::Profile => "profile".to_owned(),
+        ViewName::Strip if args.by != StripBy::Mass => format!("tokens-with-{}", token()),
         ViewName::Strip => "tokens".to_owned(),
-        ViewName::TokenHeads => format!("token-{}", args.token.unwrap_or_default()),
+        ViewName::TokenHeads => format!("token-{}", token()),
         ViewName::Layers => "layers".to_owned(),
         ViewName::Peak => "peak".to_owned(),
-        ViewName::Norms => format!("norms-{}", args.token.unwrap_or_default()),
+        ViewName::Norms => format!("norms-{}", token()),
         ViewName::Stability => "stability".to_owned(),
         ViewName::Eviction => "eviction".to_owned(),
     }

@@ -7,13 +7,15 @@ mod profile;
 mod sinks;
 mod strip;
 
+pub(in crate::export) use grid::{head_values, value_name};
 pub(in crate::export) use pattern::{minuend_and_subtrahend, window as line_window};
 pub(in crate::export) use sinks::{Row as StabilityRow, by_layer, chosen_heads, rows as stability_rows};
+pub(in crate::export) use strip::partners;
 
 use super::ExportError;
 use super::drawing::Drawing;
 use super::theme::{Palette, Theme};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, HeadOrder};
 use crate::capture::{AlignBy, Capture, Hiding, PatternOf, PatternTile, Shaping};
 use crate::color::{ColorMap, ColorScale, ColorTable, DivergingMap, ScaleKind};
 use crate::eviction::EvictionRun;
@@ -23,8 +25,8 @@ use std::ops::Range;
 /// What to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub enum View {
-    /// Small patterns of all heads.
-    Grid,
+    /// All heads: small patterns, or values.
+    Grid(GridView),
     /// A head's pattern, or a mean.
     Pattern(PatternOf),
     /// One pattern minus another.
@@ -40,8 +42,8 @@ pub enum View {
     Lines(LinesView),
     /// The attention-mass profile with the detector's line.
     Profile,
-    /// The tokens, coloured by their mass.
-    Strip,
+    /// The tokens, coloured.
+    Strip(StripView),
     /// α of one token in every head.
     TokenHeads(usize),
     /// The profile of every key in every layer.
@@ -60,8 +62,55 @@ impl View {
     /// Whether it reads weights of single cells, for which queries and keys must be there.
     #[must_use]
     pub fn needs_patterns(&self) -> bool {
-        matches!(self, Self::Grid | Self::Pattern(_) | Self::Difference { .. } | Self::Lines(_))
+        match self {
+            Self::Grid(_) | Self::Pattern(_) | Self::Difference { .. } | Self::Lines(_) => true,
+            Self::Strip(strip) => strip.by != StripBy::Mass,
+            _ => false,
+        }
     }
+}
+
+/// How all heads are shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GridView {
+    /// By what they are put in order.
+    pub order: HeadOrder,
+    /// Whether colours say that order's values, instead of patterns.
+    pub as_map: bool,
+    /// The token whose share is meant by [`HeadOrder::OnSelected`].
+    pub token: Option<usize>,
+    /// The pattern that [`HeadOrder::Similarity`] compares with.
+    pub similar_to: PatternOf,
+    /// Whether similarity leaves out the columns of detected sinks.
+    pub without_sinks: bool,
+}
+
+impl Default for GridView {
+    fn default() -> Self {
+        let similar_to = PatternOf::Head { layer: 0, head: 0 };
+        Self { order: HeadOrder::Layer, as_map: false, token: None, similar_to, without_sinks: false }
+    }
+}
+
+/// What colours of tokens mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, clap::ValueEnum)]
+pub enum StripBy {
+    /// The profile of each token
+    #[default]
+    Mass,
+    /// How much each later token attends to the chosen ones
+    Incoming,
+    /// How much the chosen ones attend to each earlier token
+    Outgoing,
+}
+
+/// How the tokens are coloured.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StripView {
+    /// By what.
+    pub by: StripBy,
+    /// The chosen tokens, ascending; their weights are added up.
+    pub tokens: Vec<usize>,
 }
 
 /// Which lines to draw.
@@ -167,12 +216,12 @@ pub fn draw(
 ) -> Result<Drawing, ExportError> {
     let scene = Scene::of(view, material, options)?;
     match view {
-        View::Grid => grid::draw(&scene, cancel),
+        View::Grid(view) => grid::draw(&scene, view, cancel),
         View::Pattern(of) => pattern::draw(&scene, *of, cancel),
         View::Difference { a, b, by } => pattern::difference(&scene, *a, *b, *by, cancel),
         View::Lines(lines) => pattern::draw_lines(&scene, lines),
         View::Profile => Ok(profile::draw(&scene)),
-        View::Strip => Ok(strip::draw(&scene)),
+        View::Strip(view) => strip::draw(&scene, view, cancel),
         View::TokenHeads(token) => Ok(sinks::draw_token_heads(&scene, *token)),
         View::Layers => Ok(sinks::draw_layers(&scene)),
         View::Peak(keys) => Ok(sinks::draw_peak(&scene, *keys)),
@@ -219,9 +268,13 @@ impl<'a> Scene<'a> {
         if view.needs_patterns() && !has_patterns {
             return Err(ExportError::NoPatterns);
         }
-        if let View::TokenHeads(index) | View::Norms(index) = *view
-            && index >= capture.len()
-        {
+        let tokens: &[usize] = match view {
+            View::TokenHeads(token) | View::Norms(token) => std::slice::from_ref(token),
+            View::Grid(grid) => grid.token.as_slice(),
+            View::Strip(strip) => &strip.tokens,
+            _ => &[],
+        };
+        if let Some(&index) = tokens.iter().find(|&&index| index >= capture.len()) {
             return Err(ExportError::NoSuchToken { index, tokens: capture.len() });
         }
         let palette = options.theme.palette();

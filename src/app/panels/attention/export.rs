@@ -52,6 +52,12 @@ impl AttentionState {
             }
             ViewName::Difference => self.difference_args(args),
             ViewName::Lines => self.lines_args(args, capture, focus),
+            ViewName::Grid => RenderArgs {
+                order: self.grid.order,
+                as_map: self.grid.shows_values,
+                without_sinks: self.grid.compares_without_sinks,
+                ..with_scale(self.weights.scale, self.with_focus(args))
+            },
             _ => with_scale(self.weights.scale, args),
         }
     }
@@ -60,6 +66,15 @@ impl AttentionState {
     #[must_use]
     pub fn shown_difference(&self) -> Option<&Arc<Difference>> {
         self.comparison.shown().filter(|_| self.mode == Mode::Difference)
+    }
+
+    /// The pattern that is shown large, where it is a mean.
+    fn with_focus(&self, args: RenderArgs) -> RenderArgs {
+        match self.mean {
+            Some(PatternOf::LayerMean(layer)) => RenderArgs { layer: Some(layer), head: None, ..args },
+            Some(PatternOf::ModelMean) => RenderArgs { layer: None, head: None, ..args },
+            _ => args,
+        }
     }
 
     fn with_part(&self, args: RenderArgs) -> RenderArgs {

@@ -1,7 +1,7 @@
 //! What is known of each head: metrics and similarities, computed by workers, and the order they give.
 
 use super::options::HeadOrder;
-use crate::analysis::{ComparedRows, HeadMetrics, share_on_keys};
+use crate::analysis::{ComparedRows, HeadMetrics, ranked, share_on_keys};
 use crate::capture::{Capture, PatternOf};
 use crate::engine::latest::LatestWorker;
 use rayon::prelude::*;
@@ -123,10 +123,7 @@ impl Heads {
                 None => vec![None; count],
             },
         };
-        let mut order: Vec<usize> = (0..count).collect();
-        let key = |index: &usize| values.get(*index).copied().flatten().unwrap_or(f64::NEG_INFINITY);
-        // Stable: heads of equal value stay in the order of their layers.
-        order.sort_by(|a, b| key(b).total_cmp(&key(a)));
+        let order = ranked(&values);
         Ranking { of: Some(of), values, order }
     }
 

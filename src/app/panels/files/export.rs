@@ -1,11 +1,12 @@
 //! The export dialog: which view, which format, how large; or the command that does the same.
 
+use crate::analysis::HeadOrder;
 use crate::app::command::Command;
 use crate::app::files::FilesCommand;
 use crate::app::files::export::ExportChoice;
 use crate::app::state::AppState;
 use crate::cli::render::{RenderArgs, ViewName};
-use crate::export::{FileFormat, Theme};
+use crate::export::{FileFormat, StripBy, Theme};
 use egui::{ComboBox, Id, Modal, RichText, Slider, Ui};
 
 fn view_name(view: ViewName) -> &'static str {
@@ -100,8 +101,13 @@ fn details(args: &RenderArgs) -> String {
             more => format!("{pattern} and {more} more"),
         },
         ViewName::TokenHeads | ViewName::Norms => {
-            format!("token {}", args.token.unwrap_or_default())
+            format!("token {}", args.token.first().copied().unwrap_or_default())
         }
+        ViewName::Strip if args.by != StripBy::Mass => {
+            let tokens: Vec<String> = args.token.iter().take(3).map(usize::to_string).collect();
+            format!("attention with token {}", tokens.join(", "))
+        }
+        ViewName::Grid if args.order != HeadOrder::Layer => format!("by {}", args.order.name()),
         ViewName::Peak => format!("first {} keys", args.peak_keys),
         _ => String::new(),
     }

@@ -6,20 +6,20 @@ use crate::export::theme::Rgb;
 use crate::export::views::{Scene, pixels_in};
 
 /// A map of layers × columns.
-pub(super) struct Cells<'a> {
+pub(in crate::export::views) struct Cells<'a> {
     /// Layers and columns.
-    pub(super) size: (usize, usize),
+    pub(in crate::export::views) size: (usize, usize),
     /// What a column is.
-    pub(super) columns_are: &'a str,
+    pub(in crate::export::views) columns_are: &'a str,
     /// The value of a cell; of columns that share a pixel the largest is drawn.
-    pub(super) value: &'a dyn Fn(usize, usize) -> Option<f64>,
+    pub(in crate::export::views) value: &'a dyn Fn(usize, usize) -> Option<f64>,
     /// Its colour.
-    pub(super) color: &'a dyn Fn(Option<f64>) -> Rgb,
+    pub(in crate::export::views) color: &'a dyn Fn(Option<f64>) -> Rgb,
 }
 
 impl Cells<'_> {
     /// Draws the map with its axes into an area.
-    pub(super) fn draw(&self, drawing: &mut Drawing, scene: &Scene<'_>, area: Area) {
+    pub(in crate::export::views) fn draw(&self, drawing: &mut Drawing, scene: &Scene<'_>, area: Area) {
         let (rows, columns) = self.size;
         let most = pixels_in(area.width, scene.options.scale);
         let pool = columns.div_ceil(most).max(1);
@@ -62,6 +62,6 @@ impl Cells<'_> {
 }
 
 /// The height of a map of layers: rows as high as fits a page.
-pub(super) fn map_height(layers: usize) -> f32 {
+pub(in crate::export::views) fn map_height(layers: usize) -> f32 {
     (layers as f32 * 11.0).clamp(90.0, 420.0)
 }

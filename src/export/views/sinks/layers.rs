@@ -26,7 +26,8 @@ pub(in crate::export::views) fn draw(scene: &Scene<'_>) -> Drawing {
     let title = format!("{} · {} by layer and key", scene.model(), kind.name());
     let mut drawing =
         Drawing::new(map.right() + 110.0, map.bottom() + 44.0, scene.palette.background, &*title);
-    let note = format!("{n} tokens · over all heads of a layer · ○ the layer in which a sink is born");
+    let note =
+        format!("{n} tokens · over all heads of a layer · a ring marks the layer in which a sink is born");
     heading(&mut drawing, &scene.palette, LEFT, &title, &note);
     let scale = ProfileScale::of(kind, n);
     let table = ColorTable::new(ColorScale::of(ScaleKind::Linear), scene.options.map, scene.palette.special);

@@ -7,6 +7,7 @@ mod peak;
 mod stability;
 mod token_heads;
 
+pub(super) use cells::{Cells, map_height};
 pub(super) use layers::draw as draw_layers;
 pub(super) use norms::draw as draw_norms;
 pub(super) use peak::draw as draw_peak;

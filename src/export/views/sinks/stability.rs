@@ -62,7 +62,7 @@ pub(in crate::export::views) fn draw(scene: &Scene<'_>) -> Drawing {
     let height = runs_top + ROW * scene.others.len() as f32 + 16.0;
     let title = format!("{} · stability of its sinks in {} other runs", scene.model(), scene.others.len());
     let mut drawing = Drawing::new(width, height, palette.background, &*title);
-    let note = "● stays  → moves  ○ another token at its place  × fades, with z  – absent  + new there";
+    let note = "place: another token at its place is a sink there; ×: its z there; +: a sink there only";
     heading(&mut drawing, palette, LEFT, &title, note);
     let head = |x: f32, text: String| Label::new(x, TOP + 10.0, TICK_SIZE, palette.soft, text);
     drawing.text(head(LEFT + 30.0, "#".to_owned()).anchored(Anchor::End));

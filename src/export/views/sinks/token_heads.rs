@@ -21,7 +21,7 @@ pub(in crate::export::views) fn draw(scene: &Scene<'_>, token: usize) -> Drawing
         Drawing::new(map.right() + 110.0, map.bottom() + 44.0, scene.palette.background, &*title);
     let sinking = alpha.iter().flatten().filter(|&&alpha| alpha > SINK_RATE_EPSILON).count();
     let note = format!(
-        "α: mean weight over the queries that see it · • α > {SINK_RATE_EPSILON}: {sinking} of {} heads",
+        "α: mean weight over the queries that see it · a dot marks α > {SINK_RATE_EPSILON}: {sinking} of {} heads",
         alpha.len() * heads
     );
     heading(&mut drawing, &scene.palette, LEFT, &title, &note);
