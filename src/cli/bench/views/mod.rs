@@ -38,8 +38,8 @@ struct Report {
     model: String,
     sha256: String,
     threads: usize,
-    /// `headless`: layout, drawing lists and tessellation; `window`: layout and drawing lists, and the
-    /// whole frame with the renderer's part in its own figures.
+    /// `headless`: layout, drawing lists and tessellation; `window`: layout and drawing lists, and from one
+    /// frame to the next what the renderer and the display take as well.
     harness: &'static str,
     #[serde(flatten)]
     figures: Figures,

@@ -19,6 +19,9 @@ pub(super) struct FrameCost {
     pub(super) cpu_ms: f64,
     /// Time on the clock, with whatever else the machine does.
     pub(super) wall_ms: f64,
+    /// From the beginning of the frame before to the beginning of this one: what the renderer and the display
+    /// take is in it.
+    pub(super) period_ms: Option<f64>,
 }
 
 /// Frames of one kind, in milliseconds.
@@ -29,6 +32,8 @@ pub(super) struct Frames {
     cpu_p99_ms: f64,
     cpu_max_ms: f64,
     wall_median_ms: f64,
+    /// From one frame to the next, the renderer's part and the display's included.
+    period_median_ms: Option<f64>,
 }
 
 /// How long something took, in milliseconds.
@@ -313,12 +318,14 @@ fn button(pos: Pos2, pressed: bool) -> Event {
 fn frames(costs: &[FrameCost]) -> Option<Frames> {
     let cpu = sorted(costs.iter().map(|cost| cost.cpu_ms));
     let wall = sorted(costs.iter().map(|cost| cost.wall_ms));
+    let periods = sorted(costs.iter().filter_map(|cost| cost.period_ms));
     Some(Frames {
         count: costs.len(),
         cpu_median_ms: at_share(&cpu, 0.5)?,
         cpu_p99_ms: at_share(&cpu, 0.99)?,
         cpu_max_ms: at_share(&cpu, 1.0)?,
         wall_median_ms: at_share(&wall, 0.5)?,
+        period_median_ms: at_share(&periods, 0.5),
     })
 }
 
@@ -344,8 +351,10 @@ mod tests {
 
     #[test]
     fn percentiles_are_of_the_sorted_costs() {
-        let costs: Vec<FrameCost> =
-            (0..=100).rev().map(|ms| FrameCost { cpu_ms: f64::from(ms), wall_ms: 1.0 }).collect();
+        let costs: Vec<FrameCost> = (0..=100)
+            .rev()
+            .map(|ms| FrameCost { cpu_ms: f64::from(ms), wall_ms: 1.0, period_ms: None })
+            .collect();
         let frames = frames(&costs).expect("some");
         assert_eq!((frames.cpu_median_ms, frames.cpu_p99_ms, frames.cpu_max_ms), (50.0, 99.0, 100.0));
         assert!(super::frames(&[]).is_none());

@@ -90,7 +90,7 @@ pub(super) fn headless(capture: &Arc<Capture>, patience: Duration) -> Figures {
         });
         drop(ctx.tessellate(output.shapes, output.pixels_per_point));
         let cpu_ms = cpu.elapsed().as_secs_f64() * 1e3;
-        script.note(FrameCost { cpu_ms, wall_ms: wall.elapsed().as_secs_f64() * 1e3 });
+        script.note(FrameCost { cpu_ms, wall_ms: wall.elapsed().as_secs_f64() * 1e3, period_ms: None });
         // A display would take as long; the workers get the processor.
         std::thread::sleep(Duration::from_millis(4));
     }
@@ -103,6 +103,7 @@ struct Scripted {
     script: Option<Script>,
     figures: Rc<RefCell<Option<Figures>>>,
     began: Option<(ThreadTime, Instant)>,
+    began_before: Option<Instant>,
 }
 
 impl eframe::App for Scripted {
@@ -125,7 +126,12 @@ impl eframe::App for Scripted {
         self.app.show(ui);
         if let (Some((cpu, wall)), Some(script)) = (self.began.take(), &mut self.script) {
             let cpu_ms = cpu.elapsed().as_secs_f64() * 1e3;
-            script.note(FrameCost { cpu_ms, wall_ms: wall.elapsed().as_secs_f64() * 1e3 });
+            let before = self.began_before.replace(wall);
+            script.note(FrameCost {
+                cpu_ms,
+                wall_ms: wall.elapsed().as_secs_f64() * 1e3,
+                period_ms: before.map(|before| wall.duration_since(before).as_secs_f64() * 1e3),
+            });
         }
         ui.ctx().request_repaint();
     }
@@ -149,7 +155,13 @@ pub(super) fn in_window(capture: &Arc<Capture>, patience: Duration) -> Result<Fi
         native,
         Box::new(move |creation| {
             let app = app(&creation.egui_ctx, &capture);
-            Ok(Box::new(Scripted { app, script: Some(Script::new(patience)), figures: theirs, began: None }))
+            Ok(Box::new(Scripted {
+                app,
+                script: Some(Script::new(patience)),
+                figures: theirs,
+                began: None,
+                began_before: None,
+            }))
         }),
     )
     .map_err(|why| Error::Usage(format!("No window could be opened: {why}")))?;

@@ -80,6 +80,10 @@ fn note(scene: &Scene<'_>, unlabelled: usize) -> String {
     if scene.analysis.detection.tested && scene.analysis.sinks.is_empty() {
         note.push_str(" · no sink detected");
     }
+    if let Some(virtual_key) = &scene.analysis.virtual_key {
+        // It stands at no position, so it has no bar.
+        let _ = write!(note, " · virtual key: {:.1} % of all attention", virtual_key.share * 100.0);
+    }
     if unlabelled > 0 {
         let _ = write!(note, " · sinks without room for a label: {unlabelled}");
     }
