@@ -12,6 +12,7 @@ mod hub_server;
 mod names;
 mod real_engine;
 mod sinks;
+mod sizes;
 mod snapshots;
 mod stage;
 mod support;

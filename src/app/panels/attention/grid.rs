@@ -9,10 +9,16 @@ use super::state::AttentionState;
 use crate::capture::{Capture, PatternOf};
 use crate::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
 use crate::widgets::color_bar::short_number;
+use crate::widgets::controls::options_menu;
 use crate::widgets::grid_layout::GridLayout;
 use crate::widgets::pattern_grid::{GridPicture, PatternGrid};
 use egui::{Color32, ComboBox, Rect, Ui, pos2, vec2};
 
+/// Width of the row from which on its caption is spelled out, in points.
+const CAPTION_FITS: f32 = 220.0;
+/// Room that the choices behind the order need, else they move into a menu, in points.
+const MAP_FITS: f32 = 56.0;
+const CHOICES_FIT: f32 = 132.0;
 /// Room that the range needs, in points.
 const RANGE_WIDTH: f32 = 84.0;
 
@@ -24,9 +30,12 @@ pub(super) fn header(
     actions: &mut Vec<AttentionAction>,
 ) {
     let mut own = |command| actions.push(AttentionAction::Own(command));
-    ui.label("Heads by");
-    let shown =
-        ComboBox::from_id_salt("order").selected_text(state.grid.order.name()).width(112.0).height(260.0);
+    ui.label(if ui.available_width() >= CAPTION_FITS { "Heads by" } else { "By" });
+    let shown = ComboBox::from_id_salt("order")
+        .selected_text(state.grid.order.name())
+        .width(112.0)
+        .truncate()
+        .height(260.0);
     let shown = shown.show_ui(ui, |ui| {
         for order in HeadOrder::ALL {
             let chosen = ui.selectable_label(state.grid.order == order, order.name());
@@ -39,6 +48,17 @@ pub(super) fn header(
     if state.grid.order == HeadOrder::Layer {
         return;
     }
+    let needed = if state.grid.order == HeadOrder::Similarity { CHOICES_FIT } else { MAP_FITS };
+    if ui.available_width() >= needed {
+        choices(ui, state, &mut own);
+    } else {
+        let tip = "What the grid shows";
+        options_menu(ui, "⋯", tip, |ui| choices(ui, state, &mut own)).accessible_name("More about the heads");
+    }
+    range_legend(ui, state, view);
+}
+
+fn choices(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCommand)) {
     let mut values = state.grid.shows_values;
     let hint = "Colours say the value, layers down and heads across";
     if ui.checkbox(&mut values, "Map").on_hover_text(hint).changed() {
@@ -51,7 +71,6 @@ pub(super) fn header(
             own(AttentionCommand::CompareWithoutSinks(without));
         }
     }
-    range_legend(ui, state, view);
 }
 
 /// The values' range, as a small bar between its ends.
@@ -64,7 +83,7 @@ fn range_legend(ui: &mut Ui, state: &AttentionState, view: &AttentionView<'_>) {
             HeadOrder::Induction if state.heads.metrics_at(view.capture, 0).is_some() => "no token repeats",
             _ => "computing…",
         };
-        ui.weak(why);
+        ui.add(egui::Label::new(egui::RichText::new(why).weak()).truncate());
         return;
     };
     if ui.available_width() < RANGE_WIDTH {
