@@ -118,11 +118,17 @@ impl ComparedRows {
     /// Rows that are compared; longer texts are sampled evenly.
     pub const MOST: usize = 256;
 
+    /// How many of `n` rows are compared.
+    #[must_use]
+    pub fn compared(n: usize) -> usize {
+        n.min(Self::MOST)
+    }
+
     /// The rows of a pattern, without the columns of `hidden` keys.
     #[must_use]
     pub fn of(capture: &Capture, of: PatternOf, hidden: &[usize]) -> Self {
         let n = capture.len();
-        let count = n.min(Self::MOST);
+        let count = Self::compared(n);
         // The last row of each stretch: the first has a single cell, alike in all heads.
         let rows: Vec<usize> = (1..=count).map(|index| index * n / count - 1).collect();
         let weights = shown(capture, of, &rows, hidden);

@@ -6,17 +6,40 @@ use egui::{Align2, Color32, CornerRadius, FontId, Rect, Response, RichText, Sens
 ///
 /// Each choice is its value, what the button shows and what its tooltip says.
 pub fn segmented<T: Copy + PartialEq>(ui: &mut Ui, current: T, choices: &[(T, &str, &str)]) -> Option<T> {
+    ui.horizontal(|ui| segments(ui, current, choices)).inner
+}
+
+/// The same in as many rows as the width asks for.
+pub fn segmented_wrapped<T: Copy + PartialEq>(
+    ui: &mut Ui,
+    current: T,
+    choices: &[(T, &str, &str)],
+) -> Option<T> {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        segments(ui, current, choices)
+    })
+    .inner
+}
+
+fn segments<T: Copy + PartialEq>(ui: &mut Ui, current: T, choices: &[(T, &str, &str)]) -> Option<T> {
     let mut chosen = None;
-    ui.horizontal(|ui| {
-        ui.spacing_mut().item_spacing.x = 2.0;
-        for &(value, label, tip) in choices {
-            let response = ui.add(egui::Button::selectable(value == current, label)).on_hover_text(tip);
-            if response.clicked() && value != current {
-                chosen = Some(value);
-            }
+    ui.spacing_mut().item_spacing.x = 2.0;
+    for &(value, label, tip) in choices {
+        let response = ui.add(egui::Button::selectable(value == current, label)).on_hover_text(tip);
+        if response.clicked() && value != current {
+            chosen = Some(value);
         }
-    });
+    }
     chosen
+}
+
+/// A menu that stays open while several things are chosen in it; one click outside closes it.
+pub fn options_menu(ui: &mut Ui, title: &str, tip: &str, add: impl FnOnce(&mut Ui)) -> Response {
+    let config = egui::containers::menu::MenuConfig::new()
+        .close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
+    let (button, _) = egui::containers::menu::MenuButton::new(title).config(config).ui(ui, add);
+    button.on_hover_text(tip)
 }
 
 /// A small filled letter, which tells apart by shape what the colour tells apart.

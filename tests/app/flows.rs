@@ -3,6 +3,7 @@
 use crate::stage::{SINKS, Stage, opening, showing};
 use crate::support;
 use egui_kittest::kittest::Queryable as _;
+use sinkscope::app::panels::attention::{AttentionCommand, HeadOrder};
 use sinkscope::app::prompt::PromptKind;
 use sinkscope::app::settings::Recent;
 use sinkscope::app::shelf::RunsCommand;
@@ -357,4 +358,31 @@ fn patterns_of_closed_runs_are_let_go() {
     let other = Arc::downgrade(&stage.state().shelf.runs()[0].capture);
     stage.harness.state_mut().state_mut().handle(Command::Runs(RunsCommand::CloseOthers));
     stage.step_until("the memory of the closed run", |_| other.strong_count() == 0);
+}
+
+#[test]
+fn a_similarity_of_sampled_rows_says_so() {
+    let set = |stage: &mut Stage, order| {
+        stage.harness.state_mut().state_mut().handle(Command::Attention(AttentionCommand::SetOrder(order)));
+        stage.settle();
+    };
+    let said = "Similarity compared on 256 of 401 rows";
+    let long = format!("<|im_start|>{}", "word ".repeat(400));
+    let mut stage = showing(egui::Theme::Dark, long.trim_end(), &SINKS);
+    assert!(stage.harness.query_by_label(said).is_none());
+    set(&mut stage, HeadOrder::Similarity);
+    stage.harness.get_by_label(said);
+    stage.click("Order of the heads");
+    stage.harness.get_by_label("similar heads, compared on 256 of 401 rows");
+    stage.harness.key_press(egui::Key::Escape);
+    stage.settle();
+    set(&mut stage, HeadOrder::Entropy);
+    assert!(stage.harness.query_by_label(said).is_none(), "a metric is of all rows");
+
+    let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
+    set(&mut stage, HeadOrder::Similarity);
+    assert!(
+        stage.harness.query_all_by_label_contains("compared on").next().is_none(),
+        "all rows of a short text"
+    );
 }

@@ -14,6 +14,7 @@ mod keyboard;
 mod names;
 mod real_engine;
 mod sinks;
+mod sizes;
 mod snapshots;
 mod stage;
 mod support;

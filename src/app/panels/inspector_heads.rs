@@ -53,6 +53,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         },
         missing: palette.raised,
         marked: None,
+        key: None,
     };
     let output = ui
         .horizontal_top(|ui| {

@@ -40,6 +40,14 @@ use crate::widgets::controls::segmented;
 use egui::{CentralPanel, Frame, Margin, Panel, Rect};
 use guide::Sights;
 
+/// What the panels beside and under the views leave to them, in points.
+const VIEWS_LEAST: egui::Vec2 = egui::vec2(440.0, 232.0);
+/// Least widths of prompt panel and inspector.
+const PROMPT_LEAST: f32 = 200.0;
+const INSPECTOR_LEAST: f32 = 190.0;
+/// Least height of the plot under the views.
+const PROFILE_LEAST: f32 = 150.0;
+
 /// Draws the whole window.
 pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
@@ -59,11 +67,14 @@ pub fn window(ui: &mut egui::Ui, state: &AppState, commands: &mut Vec<Command>) 
     sights.strip = closable(ui, strip, Side::Strip, layout, commands, |ui, commands| {
         strip::ui(ui, state, commands);
     });
-    let prompt =
-        Panel::left("prompt").frame(frame(10, 6)).resizable(true).default_size(252.0).min_size(200.0);
+    let others = VIEWS_LEAST.x + if layout.is_open(Side::Inspector) { INSPECTOR_LEAST } else { 0.0 };
+    let most = (ui.available_width() - others).max(PROMPT_LEAST);
+    let prompt = Panel::left("prompt").frame(frame(10, 6)).resizable(true).default_size(252.0);
+    let prompt = prompt.size_range(PROMPT_LEAST..=most);
     closable(ui, prompt, Side::Prompt, layout, commands, |ui, commands| left(ui, state, commands));
-    let right =
-        Panel::right("inspector").frame(frame(10, 6)).resizable(true).default_size(232.0).min_size(190.0);
+    let most = (ui.available_width() - VIEWS_LEAST.x).max(INSPECTOR_LEAST);
+    let right = Panel::right("inspector").frame(frame(10, 6)).resizable(true).default_size(232.0);
+    let right = right.size_range(INSPECTOR_LEAST..=most);
     closable(ui, right, Side::Inspector, layout, commands, |ui, commands| {
         inspector::ui(ui, state, commands);
     });
@@ -140,8 +151,9 @@ fn centre(ui: &mut egui::Ui, state: &AppState, sights: &mut Sights, commands: &m
     let margin = |x: i8, y: i8| Frame::new().fill(palette.base).inner_margin(Margin::symmetric(x, y));
     // The eviction view has plots of its own over the same axis.
     if state.view.tab != Tab::Eviction {
-        let plot =
-            Panel::bottom("profile").frame(margin(10, 6)).resizable(true).default_size(232.0).min_size(150.0);
+        let most = (ui.available_height() - VIEWS_LEAST.y).max(PROFILE_LEAST);
+        let plot = Panel::bottom("profile").frame(margin(10, 6)).resizable(true).default_size(232.0);
+        let plot = plot.size_range(PROFILE_LEAST..=most);
         sights.profile =
             closable(ui, plot, Side::Profile, &state.settings.layout, commands, |ui, commands| {
                 profile::ui(ui, state, commands);

@@ -13,30 +13,44 @@ use crate::app::view::{LayerChoice, has_local_layers};
 use crate::widgets::controls::{self, segmented};
 use egui::{DragValue, Layout, RichText, Ui};
 
+/// Below this width the choices take two rows, in points.
+const NARROW: f32 = 740.0;
+
 /// Draws choices and plot.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let Some(run) = &state.run else { return };
+    let narrow = ui.available_width() < NARROW;
+    let of_selection = state.tokens.plot == LowerPlot::Selection;
     ui.horizontal(|ui| {
         which(ui, state, commands);
-        let of_selection = state.tokens.plot == LowerPlot::Selection;
         if !of_selection {
             normalisation(ui, state, commands);
         }
-        ui.separator();
-        layers(ui, state, run, commands);
-        head(ui, state, run, commands);
-        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| {
-            if of_selection {
-                selection_plot::legend(ui, state, run);
-            } else {
-                threshold(ui, state, run, commands);
-            }
-        });
+        if !narrow {
+            ui.separator();
+            averaged_over(ui, state, run, commands);
+        }
     });
+    if narrow {
+        ui.horizontal(|ui| averaged_over(ui, state, run, commands));
+    }
     match state.tokens.plot {
         LowerPlot::Mass => profile_plot::ui(ui, state, run, commands),
         LowerPlot::Selection => selection_plot::ui(ui, state, run, commands),
     }
+}
+
+/// Layers and heads, and at the right end what is made of them.
+fn averaged_over(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+    layers(ui, state, run, commands);
+    head(ui, state, run, commands);
+    ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| {
+        if state.tokens.plot == LowerPlot::Selection {
+            selection_plot::legend(ui, state, run);
+        } else {
+            threshold(ui, state, run, commands);
+        }
+    });
 }
 
 fn which(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
@@ -190,7 +204,9 @@ fn threshold(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Comman
     let floored =
         if detection.floored > 0 { format!(", {} floored", detection.floored) } else { String::new() };
     let says = format!("{:>3} sinks{floored}", run.analysis.sinks.len());
-    ui.label(RichText::new(says).monospace().color(palette.sink));
+    if ui.available_width() > 180.0 {
+        ui.label(RichText::new(says).monospace().color(palette.sink));
+    }
     let mut z = state.view.threshold;
     let drag = ui
         .add(DragValue::new(&mut z).speed(0.02).range(THRESHOLDS).fixed_decimals(2).prefix("z > "))
@@ -212,5 +228,7 @@ fn threshold(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Comman
         format::significant(detection.median_ln.exp()),
         detection.mad_ln
     );
-    ui.label(RichText::new("log-MAD").color(palette.weak)).on_hover_text(tip);
+    if ui.available_width() > 60.0 {
+        ui.label(RichText::new("log-MAD").color(palette.weak)).on_hover_text(tip);
+    }
 }

@@ -30,10 +30,13 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     let virtual_value = run.analysis.virtual_value(kind).filter(|value| *value > 0.0);
     // The virtual key has a column of its own, left of the first position.
     let first = if virtual_value.is_some() { 2.0 * VIRTUAL_POSITION - 1.0 } else { -1.0 };
+    let is_low = ui.available_height() < 130.0;
+    let unit = if is_low { String::new() } else { format!(" ({})", kind.unit()) };
+    let y_label = format!("{}{unit}", kind.name());
     let plot = log_over_tokens(("mass profile", run.capture.id), range, palette)
         .default_x_bounds(first, n)
         .x_axis_label("")
-        .y_axis_label(egui::RichText::new(format!("{} ({})", kind.name(), kind.unit())).size(11.0));
+        .y_axis_label(egui::RichText::new(y_label).size(11.0));
     let response = plot.show(ui, |plot| {
         // The y range depends on the data only, so that dragging the line moves nothing else.
         plot.set_plot_bounds_y(range.low..=range.high);

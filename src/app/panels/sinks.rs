@@ -8,26 +8,39 @@ use crate::app::run::Run;
 use crate::app::state::AppState;
 use crate::app::theme::Palette;
 use crate::app::view::SinksPage;
-use crate::widgets::controls::{self, segmented};
+use crate::widgets::controls::{self, segmented_wrapped};
 use egui::{Align, Layout, Panel, RichText, Sense, Ui};
 use egui_extras::{Column, TableBuilder, TableRow};
 
 const ROW_HEIGHT: f32 = 19.0;
+/// Least width of what stands beside the table, and what it leaves to the table, in points.
+const PAGE_LEAST: f32 = 220.0;
+const TABLE_LEAST: f32 = 200.0;
+/// Width that all columns need; in less the table scrolls.
+const COLUMNS_LEAST: f32 = 400.0;
 
 /// Draws table and maps.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let Some(run) = &state.run else { return };
     let frame = egui::Frame::new();
+    let most = (ui.available_width() - TABLE_LEAST).max(PAGE_LEAST);
     Panel::right("sink maps")
         .frame(frame.inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO }))
         .resizable(true)
         .default_size(330.0)
-        .min_size(220.0)
+        .size_range(PAGE_LEAST..=most)
         .show(ui, |ui| page(ui, state, run, commands));
     let frame = frame.inner_margin(egui::Margin { right: 8, ..egui::Margin::ZERO });
     egui::CentralPanel::default().frame(frame).show(ui, |ui| {
         caption(ui, run);
-        table(ui, state, run, commands);
+        if ui.available_width() >= COLUMNS_LEAST {
+            table(ui, state, run, commands);
+            return;
+        }
+        egui::ScrollArea::horizontal().id_salt("sink table").show(ui, |ui| {
+            ui.set_min_width(COLUMNS_LEAST);
+            table(ui, state, run, commands);
+        });
     });
 }
 
@@ -40,10 +53,23 @@ fn page(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
         (SinksPage::Runs, "Stability", "Which sinks stay in the other open runs, and which move"),
     ];
     ui.take_available_width();
-    if let Some(page) = segmented(ui, state.view.sinks_page, &pages) {
+    if let Some(page) = segmented_wrapped(ui, state.view.sinks_page, &pages) {
         commands.push(Command::ShowSinksPage(page));
     }
     ui.add_space(2.0);
+    let least = match state.view.sinks_page {
+        SinksPage::Peak => 250.0,
+        SinksPage::Maps | SinksPage::Norms | SinksPage::Runs => 130.0,
+    };
+    let height = ui.available_height().max(least);
+    // In a low window a page keeps the height in which it can be read, and scrolls.
+    egui::ScrollArea::vertical().id_salt("sinks page").auto_shrink(false).show(ui, |ui| {
+        ui.set_max_height(height);
+        page_content(ui, state, run, commands);
+    });
+}
+
+fn page_content(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
     match state.view.sinks_page {
         SinksPage::Maps => sinks_maps::ui(ui, run, commands),
         SinksPage::Peak => sinks_peak::ui(ui, state, run, commands),

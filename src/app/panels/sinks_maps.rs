@@ -47,6 +47,7 @@ fn alpha_map(ui: &mut Ui, run: &Run, facts: &TokenFacts, size: egui::Vec2, comma
         color: &|value| rgb(&table, value),
         missing: palette.raised,
         marked: None,
+        key: None,
     };
     let output = with_layer_numbers(ui, facts.alpha.len(), |ui| map.show(ui, vec2(size.x - GUTTER, size.y)));
     sinking(ui, facts, output.rect);
@@ -114,6 +115,8 @@ fn profile_map(ui: &mut Ui, run: &Run, size: egui::Vec2, commands: &mut Vec<Comm
         color: &|value| rgb(&table, scale.position(value)),
         missing: palette.raised,
         marked: run.focus.as_ref().map(|facts| (facts.index, palette.accent)),
+        // A million values at 32k tokens: too many for every frame.
+        key: Some(egui::util::hash((run.capture.id, kind.name(), palette.dark))),
     };
     let output = with_layer_numbers(ui, layers.len(), |ui| map.show(ui, vec2(size.x - GUTTER, size.y)));
     axis(ui, output.rect, &[(0.0, "key 0".to_owned()), (1.0, n.saturating_sub(1).to_string())]);

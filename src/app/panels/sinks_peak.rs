@@ -24,7 +24,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
     let mut keys = state.view.peak_keys.min(most);
     ui.horizontal(|ui| {
         ui.label("Peak: first");
-        ui.spacing_mut().slider_width = 110.0;
+        ui.spacing_mut().slider_width = (ui.available_width() - 80.0).clamp(40.0, 110.0);
         let slider = ui
             // A step for the arrow keys: a point of the rail is less than a key.
             .add(Slider::new(&mut keys, 1..=most).logarithmic(true).step_by(1.0).show_value(false))
@@ -166,6 +166,7 @@ fn map(ui: &mut Ui, state: &AppState, run: &Run, keys: usize, commands: &mut Vec
         },
         missing: palette.raised,
         marked: None,
+        key: None,
     };
     let size = vec2(ui.available_width() - GUTTER, (ui.available_height() - 4.0).max(40.0));
     let output = super::sinks_maps::with_layer_numbers(ui, spec.layers, |ui| map.show(ui, size));

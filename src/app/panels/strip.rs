@@ -14,6 +14,9 @@ use crate::widgets::controls::segmented;
 use crate::widgets::token_strip::{Chip, ChipFrame, TokenStrip};
 use egui::{Color32, Layout, RichText, Sense, Ui, vec2};
 
+/// In a narrower window the choice of colours stands without its caption, in points.
+const CAPTION_FITS: f32 = 860.0;
+
 /// Draws the strip.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
@@ -87,7 +90,9 @@ fn header(ui: &mut Ui, state: &AppState, run: &Run, scale: &Scale<'_>, commands:
     let palette = Palette::of(ui);
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{} tokens", run.capture.len())).strong());
-        ui.label(RichText::new("coloured by").color(palette.weak));
+        if ui.available_width() > CAPTION_FITS {
+            ui.label(RichText::new("coloured by").color(palette.weak));
+        }
         let choices = [
             (
                 StripColour::Mass,

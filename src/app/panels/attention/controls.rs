@@ -9,7 +9,7 @@ use crate::app::panels::runs;
 use crate::capture::{AlignBy, PatternOf};
 use crate::color::{ColorMap, DivergingMap, ScaleKind};
 use crate::widgets::color_bar::short_number;
-use crate::widgets::controls::{name, segmented};
+use crate::widgets::controls::{name, options_menu, segmented};
 use egui::{Align, Button, ComboBox, DragValue, Layout, RichText, Ui};
 
 const FLOORS: [f32; 5] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
@@ -24,6 +24,11 @@ pub(super) fn pattern_name(of: PatternOf) -> String {
     }
 }
 
+/// In a narrower view what is chosen seldom moves into menus, in points.
+const TOP_FITS: f32 = 740.0;
+/// The same for the row above the large half.
+const MODE_FITS: f32 = 336.0;
+
 /// The row above everything: what is shown, how, where.
 pub(super) fn top(
     ui: &mut Ui,
@@ -32,10 +37,13 @@ pub(super) fn top(
     actions: &mut Vec<AttentionAction>,
 ) {
     let mut own = |command| actions.push(AttentionAction::Own(command));
+    let fits = ui.available_width() >= TOP_FITS;
     ui.horizontal(|ui| {
-        let title = ui.strong(pattern_name(state.focused(view.focus)));
+        let of = state.focused(view.focus);
+        let (name, room) = if fits { (pattern_name(of), 112.0) } else { (short_name(of), 58.0) };
+        let title = ui.strong(name);
         // What comes behind it stays where it is.
-        ui.add_space((112.0 - title.rect.width()).max(0.0));
+        ui.add_space((room - title.rect.width()).max(0.0));
         let modes = [
             (Mode::Pattern, "Pattern", "One pattern, large"),
             (Mode::Difference, "Difference", "Minus another head, or the same head of another run"),
@@ -44,43 +52,88 @@ pub(super) fn top(
         if let Some(mode) = segmented(ui, state.mode, &modes) {
             own(AttentionCommand::SetMode(mode));
         }
-        ui.separator();
-        hiding(ui, state, view, &mut own);
-        ui.menu_button("Colours ▾", |ui| colours(ui, state, &mut own))
-            .response
-            .on_hover_text("Scale, range and colour map");
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| zooming(ui, state, &mut own));
+        if fits {
+            ui.separator();
+            hides(ui, state, view, &mut own);
+            way_to_hide(ui, state, view, &mut own);
+        }
+        options_menu(ui, "Colours ▾", "Scale, range and colour map", |ui| {
+            colours(ui, state, &mut own);
+            if !fits {
+                ui.separator();
+                hides(ui, state, view, &mut own);
+                ways_to_hide(ui, state, view, &mut own);
+            }
+        });
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| zooming(ui, state, fits, &mut own));
     });
 }
 
-fn hiding(
+fn short_name(of: PatternOf) -> String {
+    match of {
+        PatternOf::Head { layer, head } => format!("L{layer} · H{head}"),
+        PatternOf::LayerMean(layer) => format!("L{layer} · avg"),
+        PatternOf::ModelMean => "avg".to_owned(),
+    }
+}
+
+fn can_hide(state: &AttentionState, view: &AttentionView<'_>) -> bool {
+    state.mode == Mode::Pattern && !view.sinks.is_empty()
+}
+
+fn hides(
     ui: &mut Ui,
     state: &AttentionState,
     view: &AttentionView<'_>,
     own: &mut impl FnMut(AttentionCommand),
 ) {
-    let enabled = state.mode == Mode::Pattern && !view.sinks.is_empty();
-    ui.add_enabled_ui(enabled, |ui| {
-        let mut hides = state.hiding != Hiding::Shown;
-        let hint = "Draw the columns of detected sinks hatched, and look at the rest";
-        let response = ui.checkbox(&mut hides, "Hide sinks");
-        let response = response.on_disabled_hover_text("Only a pattern with detected sinks can hide them");
-        if response.on_hover_text(hint).changed() {
-            own(AttentionCommand::SetHiding(if hides { Hiding::Rescaled } else { Hiding::Shown }));
-        }
-        // Always there, so that nothing behind it moves.
-        ui.add_enabled_ui(state.hiding != Hiding::Shown, |ui| {
-            let way = if state.hiding == Hiding::Shown { Hiding::Rescaled } else { state.hiding };
-            let shown = ComboBox::from_id_salt("hiding").selected_text(way.name()).width(118.0);
-            let shown = shown.show_ui(ui, |ui| {
-                for each in Hiding::WAYS {
-                    let chosen = ui.selectable_label(way == each, each.name());
-                    if chosen.on_hover_text(each.hint()).clicked() {
-                        own(AttentionCommand::SetHiding(each));
-                    }
+    let mut hides = state.hiding != Hiding::Shown;
+    let hint = "Draw the columns of detected sinks hatched, and look at the rest";
+    let response = ui.add_enabled(can_hide(state, view), egui::Checkbox::new(&mut hides, "Hide sinks"));
+    let response = response.on_disabled_hover_text("Only a pattern with detected sinks can hide them");
+    if response.on_hover_text(hint).changed() {
+        own(AttentionCommand::SetHiding(if hides { Hiding::Rescaled } else { Hiding::Shown }));
+    }
+}
+
+/// Always there, so that nothing behind it moves.
+fn way_to_hide(
+    ui: &mut Ui,
+    state: &AttentionState,
+    view: &AttentionView<'_>,
+    own: &mut impl FnMut(AttentionCommand),
+) {
+    let way = if state.hiding == Hiding::Shown { Hiding::Rescaled } else { state.hiding };
+    let combo = |ui: &mut Ui| {
+        let shown = ComboBox::from_id_salt("hiding").selected_text(way.name()).width(118.0);
+        let shown = shown.show_ui(ui, |ui| {
+            for each in Hiding::WAYS {
+                let chosen = ui.selectable_label(way == each, each.name());
+                if chosen.on_hover_text(each.hint()).clicked() {
+                    own(AttentionCommand::SetHiding(each));
                 }
-            });
-            shown.response.on_hover_text(way.hint()).accessible_name("What is left without sinks");
+            }
+        });
+        shown.response.on_hover_text(way.hint()).accessible_name("What is left without sinks");
+    };
+    ui.add_enabled_ui(can_hide(state, view), |ui| ui.add_enabled_ui(state.hiding != Hiding::Shown, combo));
+}
+
+/// The same inside a menu, where another menu can't open.
+fn ways_to_hide(
+    ui: &mut Ui,
+    state: &AttentionState,
+    view: &AttentionView<'_>,
+    own: &mut impl FnMut(AttentionCommand),
+) {
+    ui.add_enabled_ui(can_hide(state, view), |ui| {
+        ui.horizontal(|ui| {
+            for each in Hiding::WAYS {
+                let chosen = ui.selectable_label(state.hiding == each, each.name());
+                if chosen.on_hover_text(each.hint()).clicked() {
+                    own(AttentionCommand::SetHiding(each));
+                }
+            }
         });
     });
 }
@@ -169,7 +222,7 @@ fn scale_kinds(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(Attenti
 }
 
 /// Laid out from right to left.
-fn zooming(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCommand)) {
+fn zooming(ui: &mut Ui, state: &AttentionState, says_zoom: bool, own: &mut impl FnMut(AttentionCommand)) {
     let Some(side) = state.matrix.as_ref().map(crate::engine::patterns::Matrix::side) else { return };
     let zoom = state.view(side).zoom(side);
     let fit = ui.add_enabled(zoom > 1.0, Button::new("Fit"));
@@ -179,6 +232,9 @@ fn zooming(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCo
     let hint = "A drag draws a box to zoom to (without this: Shift-drag, or drag with the other button)";
     if ui.add(Button::selectable(state.box_zoom, "Box")).on_hover_text(hint).clicked() {
         own(AttentionCommand::SetBoxZoom(!state.box_zoom));
+    }
+    if !says_zoom {
+        return;
     }
     let pool = state.pictures.as_ref().map_or(1, Pictures::finest_pool);
     let text = match pool {
@@ -212,18 +268,17 @@ pub(super) fn of_mode(
 }
 
 fn pattern_options(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCommand)) {
+    let fits = ui.available_width() >= MODE_FITS;
     scale_kinds(ui, state, own);
+    if !fits {
+        let tip = "Floor of the logarithmic scale";
+        options_menu(ui, "⋯", tip, |ui| floors(ui, state, own)).accessible_name("More about the scale");
+        return;
+    }
     if state.weights.scale.kind == ScaleKind::Log {
-        let floor = state.weights.scale.floor;
-        let shown = ComboBox::from_id_salt("floor").selected_text(format!("from {}", short_number(floor)));
-        let shown = shown.width(84.0).show_ui(ui, |ui| {
-            for each in FLOORS {
-                let text = format!("from {}", short_number(each));
-                if ui.selectable_label(floor.total_cmp(&each).is_eq(), text).clicked() {
-                    own(AttentionCommand::SetFloor(each));
-                }
-            }
-        });
+        let floor = floor_name(state.weights.scale.floor);
+        let shown = ComboBox::from_id_salt("floor").selected_text(floor).width(84.0);
+        let shown = shown.show_ui(ui, |ui| floors(ui, state, own));
         shown.response.on_hover_text("Weights below this look alike").accessible_name("Floor of the scale");
     }
     let shown = ComboBox::from_id_salt("colour map").selected_text(state.map.name()).width(72.0);
@@ -237,6 +292,21 @@ fn pattern_options(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(Att
     shown.response.on_hover_text("All maps are safe for colour-blind readers").accessible_name("Colour map");
 }
 
+fn floor_name(floor: f32) -> String {
+    format!("from {}", short_number(floor))
+}
+
+fn floors(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCommand)) {
+    let scale = state.weights.scale;
+    for each in FLOORS {
+        let is_chosen = scale.kind == ScaleKind::Log && scale.floor.total_cmp(&each).is_eq();
+        let hint = "Weights below this look alike";
+        if ui.selectable_label(is_chosen, floor_name(each)).on_hover_text(hint).clicked() {
+            own(AttentionCommand::SetFloor(each));
+        }
+    }
+}
+
 fn difference_options(
     ui: &mut Ui,
     state: &AttentionState,
@@ -247,7 +317,8 @@ fn difference_options(
     let other = run_of(view.others, subtrahend.run);
     let spec = &other.unwrap_or(view.capture).model.spec;
     let mut chosen = subtrahend;
-    ui.label("minus");
+    let fits = ui.available_width() >= MODE_FITS;
+    ui.label(if fits { "minus" } else { "−" });
     let last = |count: usize| count.saturating_sub(1);
     let layer = ui.add(DragValue::new(&mut chosen.layer).range(0..=last(spec.layers)).prefix("L").speed(0.1));
     name(&layer, "Layer that is subtracted");
@@ -257,30 +328,32 @@ fn difference_options(
     head.on_hover_text("Head of the pattern that is subtracted; drag or type");
     // What follows from nothing being chosen can be chosen, too.
     let picked = runs_menu(ui, view, &mut chosen);
+    let tip = "How the tokens of the two runs are aligned";
     ui.add_enabled_ui(other.is_some(), |ui| {
-        let by_name = |by| if by == AlignBy::Tokens { "by token" } else { "by position" };
-        let shown = ComboBox::from_id_salt("align").selected_text(by_name(chosen.by)).width(84.0);
-        let shown = shown.show_ui(ui, |ui| {
-            let hints = [
-                (
-                    AlignBy::Tokens,
-                    "Equal stretches of tokens lie on each other; what is in one run only is n/a",
-                ),
-                (AlignBy::Position, "Position lies on position, whatever the tokens are"),
-            ];
-            for (by, hint) in hints {
-                if ui.selectable_label(chosen.by == by, by_name(by)).on_hover_text(hint).clicked() {
-                    chosen.by = by;
-                }
-            }
-        });
-        shown
-            .response
-            .on_hover_text("How the tokens of the two runs are aligned")
-            .accessible_name("Alignment");
+        let response = if fits {
+            let shown = ComboBox::from_id_salt("align").selected_text(by_name(chosen.by)).width(84.0);
+            shown.show_ui(ui, |ui| alignments(ui, &mut chosen.by)).response.on_hover_text(tip)
+        } else {
+            options_menu(ui, "⋯", tip, |ui| alignments(ui, &mut chosen.by))
+        };
+        response.accessible_name("Alignment");
     });
     if picked || chosen != subtrahend {
         own(AttentionCommand::Subtract(chosen));
+    }
+}
+
+fn by_name(by: AlignBy) -> &'static str {
+    if by == AlignBy::Tokens { "by token" } else { "by position" }
+}
+
+fn alignments(ui: &mut Ui, by: &mut AlignBy) {
+    let hints = [
+        (AlignBy::Tokens, "Equal stretches of tokens lie on each other; what is in one run only is n/a"),
+        (AlignBy::Position, "Position lies on position, whatever the tokens are"),
+    ];
+    for (each, hint) in hints {
+        ui.selectable_value(by, each, by_name(each)).on_hover_text(hint);
     }
 }
 
@@ -326,13 +399,14 @@ fn line_options(
 ) {
     let side = view.capture.len();
     let mut first = state.lines.first.min(side.saturating_sub(1));
-    ui.label("From token");
+    let fits = ui.available_width() >= MODE_FITS;
+    ui.label(if fits { "From token" } else { "From" });
     let from = ui.add(DragValue::new(&mut first).range(0..=side.saturating_sub(1)).speed(0.3));
     name(&from, "First token of the lines");
     if from.on_hover_text("First token of the window").changed() {
         own(AttentionCommand::LinesFrom(first));
     }
-    ui.label("weight ≥");
+    ui.label(if fits { "weight ≥" } else { "≥" });
     let mut least = state.lines.least;
     let field = ui.add(DragValue::new(&mut least).range(0.0..=1.0).speed(0.002).max_decimals(3));
     name(&field, "Least weight of a line");

@@ -90,11 +90,11 @@ fn header(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
     let size = vec2(ui.available_width(), HEADER);
     let (_, rect) = ui.allocate_space(size);
     let builder = egui::UiBuilder::new().max_rect(rect).layout(Layout::left_to_right(Align::Center));
-    ui.scope_builder(builder, |ui| {
-        ui.set_clip_rect(rect.expand(4.0).intersect(ui.clip_rect()));
-        ui.spacing_mut().item_spacing.x = 6.0;
-        add(ui);
-    });
+    // A child that takes no more room, whatever is in it: the two halves keep their widths.
+    let mut row = ui.new_child(builder);
+    row.set_clip_rect(rect.expand(4.0).intersect(ui.clip_rect()));
+    row.spacing_mut().item_spacing.x = 6.0;
+    add(&mut row);
 }
 
 /// As wide as the grid needs, up to its share: what it can't use goes to the large matrix.

@@ -6,13 +6,21 @@ use super::options::{AttentionCommand, HeadOrder};
 use super::patterns::picture_of;
 use super::pictures::Pictures;
 use super::state::AttentionState;
+use crate::analysis::ComparedRows;
+use crate::app::format;
 use crate::capture::{Capture, PatternOf};
 use crate::color::{ColorMap, ColorScale, ColorTable, ScaleKind, SpecialColors};
 use crate::widgets::color_bar::short_number;
+use crate::widgets::controls::options_menu;
 use crate::widgets::grid_layout::GridLayout;
 use crate::widgets::pattern_grid::{GridPicture, PatternGrid};
 use egui::{Color32, ComboBox, Rect, Ui, pos2, vec2};
 
+/// Width of the row from which on its caption is spelled out, in points.
+const CAPTION_FITS: f32 = 220.0;
+/// Room that the choices behind the order need, else they move into a menu, in points.
+const MAP_FITS: f32 = 56.0;
+const CHOICES_FIT: f32 = 132.0;
 /// Room that the range needs, in points.
 const RANGE_WIDTH: f32 = 84.0;
 
@@ -24,21 +32,62 @@ pub(super) fn header(
     actions: &mut Vec<AttentionAction>,
 ) {
     let mut own = |command| actions.push(AttentionAction::Own(command));
-    ui.label("Heads by");
-    let shown =
-        ComboBox::from_id_salt("order").selected_text(state.grid.order.name()).width(112.0).height(260.0);
+    ui.label(if ui.available_width() >= CAPTION_FITS { "Heads by" } else { "By" });
+    let shown = ComboBox::from_id_salt("order")
+        .selected_text(state.grid.order.name())
+        .width(112.0)
+        .truncate()
+        .height(260.0);
     let shown = shown.show_ui(ui, |ui| {
         for order in HeadOrder::ALL {
-            let chosen = ui.selectable_label(state.grid.order == order, order.name());
-            if chosen.on_hover_text(order.hint()).clicked() {
+            let name = match sampling(order, view.capture) {
+                Some((said, _)) => format!("{}, {said}", order.name()),
+                None => order.name().to_owned(),
+            };
+            let chosen = ui.selectable_label(state.grid.order == order, name);
+            if chosen.on_hover_text(hint(order, view.capture)).clicked() {
                 own(AttentionCommand::SetOrder(order));
             }
         }
     });
-    shown.response.on_hover_text(state.grid.order.hint()).accessible_name("Order of the heads");
+    let tip = hint(state.grid.order, view.capture);
+    shown.response.on_hover_text(tip).accessible_name("Order of the heads");
     if state.grid.order == HeadOrder::Layer {
         return;
     }
+    let needed = if state.grid.order == HeadOrder::Similarity { CHOICES_FIT } else { MAP_FITS };
+    if ui.available_width() >= needed {
+        choices(ui, state, &mut own);
+    } else {
+        let tip = "What the grid shows";
+        options_menu(ui, "⋯", tip, |ui| choices(ui, state, &mut own)).accessible_name("More about the heads");
+    }
+    range_legend(ui, state, view);
+}
+
+/// What is left out where a similarity is of some rows only: in short, and why.
+fn sampling(order: HeadOrder, capture: &Capture) -> Option<(String, String)> {
+    let n = capture.len();
+    let compared = ComparedRows::compared(n);
+    (order == HeadOrder::Similarity && compared < n).then(|| {
+        let said = format!("compared on {compared} of {} rows", format::count(n as u64));
+        let why = format!(
+            "Patterns of up to {} tokens are compared whole; of a longer text {compared} rows are taken, evenly \
+             spaced up to the last, each with all its keys",
+            ComparedRows::MOST
+        );
+        (said, why)
+    })
+}
+
+fn hint(order: HeadOrder, capture: &Capture) -> String {
+    match sampling(order, capture) {
+        Some((said, why)) => format!("{}, {said}.\n{why}", order.hint()),
+        None => order.hint().to_owned(),
+    }
+}
+
+fn choices(ui: &mut Ui, state: &AttentionState, own: &mut impl FnMut(AttentionCommand)) {
     let mut values = state.grid.shows_values;
     let hint = "Colours say the value, layers down and heads across";
     if ui.checkbox(&mut values, "Map").on_hover_text(hint).changed() {
@@ -51,7 +100,6 @@ pub(super) fn header(
             own(AttentionCommand::CompareWithoutSinks(without));
         }
     }
-    range_legend(ui, state, view);
 }
 
 /// The values' range, as a small bar between its ends.
@@ -64,7 +112,7 @@ fn range_legend(ui: &mut Ui, state: &AttentionState, view: &AttentionView<'_>) {
             HeadOrder::Induction if state.heads.metrics_at(view.capture, 0).is_some() => "no token repeats",
             _ => "computing…",
         };
-        ui.weak(why);
+        ui.add(egui::Label::new(egui::RichText::new(why).weak()).truncate());
         return;
     };
     if ui.available_width() < RANGE_WIDTH {
@@ -160,6 +208,10 @@ pub(super) fn show(
     let (layers, heads) = (view.capture.layers.len(), view.capture.model.spec.heads);
     let maps_values = state.grid.shows_values && state.grid.order != HeadOrder::Layer;
     let flows = state.grid.order != HeadOrder::Layer && !maps_values;
+    if let Some((said, why)) = sampling(state.grid.order, view.capture) {
+        let text = egui::RichText::new(format!("Similarity {said}")).size(11.0);
+        ui.add(egui::Label::new(text.weak()).truncate()).on_hover_text(why);
+    }
     let room = ui.available_size();
     let ranking = state.heads.ranking();
     let layout = if flows {
@@ -261,7 +313,10 @@ fn describe(
             let value =
                 value_of(of).map_or_else(|| "n/a".to_owned(), |value| format!("{value:.3}{}", order.unit()));
             let name = if order == HeadOrder::Similarity { "cosine" } else { order.name() };
-            format!("{name}: {value}")
+            match sampling(order, capture) {
+                Some((said, _)) => format!("{name}: {value}, {said}"),
+                None => format!("{name}: {value}"),
+            }
         }
         Some(PatternOf::LayerMean(_)) => "Mean over the layer's heads".to_owned(),
         Some(PatternOf::ModelMean) => "Mean over all heads of all layers".to_owned(),

@@ -13,68 +13,88 @@ use egui::{Align, DragValue, Layout, RichText, Slider, Ui};
 /// Tokens that the honest detector looks at when nothing else is chosen.
 const PREFIX_TOKENS: usize = 256;
 
-/// Below this width the controls take four rows instead of two, in points.
+/// Below this width the controls take three rows instead of two, in points.
 const NARROW: f32 = 740.0;
 
 /// Draws the controls.
 pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
     let choices = &state.eviction.choices;
-    let narrow = ui.available_width() < NARROW;
+    if ui.available_width() < NARROW {
+        narrow(ui, state, run, commands);
+        return;
+    }
     ui.horizontal(|ui| {
         policy(ui, choices, commands);
-        if !narrow {
+        ui.separator();
+        positions(ui, choices, commands);
+        if choices.has_recent() {
             ui.separator();
-            positions_and_recent(ui, choices, commands);
+            recent(ui, choices, commands);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| mode(ui, state, commands));
     });
-    if narrow {
-        ui.horizontal(|ui| positions_and_recent(ui, choices, commands));
-    }
-    let room_for_others = if narrow { 270.0 } else { 500.0 };
     ui.horizontal(|ui| {
-        budget(ui, choices, run, room_for_others, commands);
-        if !narrow {
-            ui.separator();
-            pins(ui, state, run, commands);
-        }
+        budget(ui, choices, run, 500.0, commands);
+        ui.separator();
+        pins(ui, state, run, 132.0, commands);
     });
-    if narrow {
-        ui.horizontal(|ui| pins(ui, state, run, commands));
-    }
 }
 
-fn positions_and_recent(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
-    positions(ui, choices, commands);
-    if choices.has_recent() {
-        ui.separator();
-        recent(ui, choices, commands);
-    }
+fn narrow(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+    let choices = &state.eviction.choices;
+    ui.spacing_mut().item_spacing.x = 5.0;
+    ui.horizontal(|ui| {
+        policy_menu(ui, choices, commands);
+        positions(ui, choices, commands);
+        if choices.has_recent() {
+            recent(ui, choices, commands);
+        }
+    });
+    ui.horizontal(|ui| budget(ui, choices, run, 270.0, commands));
+    ui.horizontal(|ui| {
+        pins(ui, state, run, 84.0, commands);
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| mode(ui, state, commands));
+    });
 }
 
 fn push(commands: &mut Vec<Command>, command: EvictionCommand) {
     commands.push(Command::Eviction(command));
 }
 
+const POLICIES: [(PolicyName, &str, &str); 5] = [
+    (
+        PolicyName::Fifo,
+        "Window",
+        "The oldest key goes; with pins the oldest that is not pinned (StreamingLLM pins the first)",
+    ),
+    (PolicyName::H2o, "H2O", "The key with the lowest sum of attention so far goes, not the newest ones"),
+    (PolicyName::Tova, "TOVA", "The key with the lowest weight in the current row goes"),
+    (
+        PolicyName::Lowest,
+        "Lowest",
+        "H2O without a recent window: the naive policy that the literature warns of",
+    ),
+    (PolicyName::Random, "Random", "A random key goes, not the newest ones"),
+];
+
 fn policy(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
-    let policies = [
-        (
-            PolicyName::Fifo,
-            "Window",
-            "The oldest key goes; with pins the oldest that is not pinned (StreamingLLM pins the first)",
-        ),
-        (PolicyName::H2o, "H2O", "The key with the lowest sum of attention so far goes, not the newest ones"),
-        (PolicyName::Tova, "TOVA", "The key with the lowest weight in the current row goes"),
-        (
-            PolicyName::Lowest,
-            "Lowest",
-            "H2O without a recent window: the naive policy that the literature warns of",
-        ),
-        (PolicyName::Random, "Random", "A random key goes, not the newest ones"),
-    ];
-    if let Some(policy) = segmented(ui, choices.policy, &policies) {
+    if let Some(policy) = segmented(ui, choices.policy, &POLICIES) {
         push(commands, EvictionCommand::SetPolicy(policy));
     }
+}
+
+fn policy_menu(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
+    let now = POLICIES.iter().find(|(policy, ..)| *policy == choices.policy);
+    let (name, tip) = now.map_or(("", ""), |&(_, name, tip)| (name, tip));
+    let combo = egui::ComboBox::from_id_salt("policy").width(64.0).selected_text(name).show_ui(ui, |ui| {
+        for (policy, name, tip) in POLICIES {
+            if ui.selectable_label(policy == choices.policy, name).on_hover_text(tip).clicked() {
+                push(commands, EvictionCommand::SetPolicy(policy));
+            }
+        }
+    });
+    controls::name(&combo.response, "Policy");
+    combo.response.on_hover_text(tip);
 }
 
 fn positions(ui: &mut Ui, choices: &Choices, commands: &mut Vec<Command>) {
@@ -158,7 +178,7 @@ fn budget(ui: &mut Ui, choices: &Choices, run: &Run, room_for_others: f32, comma
     ui.label(RichText::new(format!("{share:>4}")).monospace().color(weak)).on_hover_text(tip);
 }
 
-fn pins(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+fn pins(ui: &mut Ui, state: &AppState, run: &Run, width: f32, commands: &mut Vec<Command>) {
     let choices = &state.eviction.choices;
     let mut pinned = choices.pinned && choices.pins != PinChoice::None;
     let tip = "Show the run with pinned tokens beside the one without: pinned tokens are never evicted";
@@ -170,7 +190,7 @@ fn pins(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
         }
     }
     let combo = egui::ComboBox::from_id_salt("pins")
-        .width(132.0)
+        .width(width)
         .selected_text(choice_name(&choices.pins))
         .show_ui(ui, |ui| {
             for (choice, tip) in offered(choices, run) {

@@ -29,16 +29,22 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
     let Some(run) = &state.run else { return };
     controls::ui(ui, state, run, commands);
     ui.add_space(2.0);
-    notices(ui, state, run, commands);
-    headline::ui(ui, state, run);
-    compare::ui(ui, state, commands);
-    match state.eviction.mode {
-        Mode::Curves => {
-            readout::ui(ui, state, run, commands);
-            plots::ui(ui, state, run, commands);
+    let room = ui.available_height();
+    // In a low window the plots keep their least height, and what stands below each other scrolls.
+    egui::ScrollArea::vertical().id_salt("eviction").auto_shrink(false).show(ui, |ui| {
+        let top = ui.cursor().top();
+        notices(ui, state, run, commands);
+        headline::ui(ui, state, run);
+        compare::ui(ui, state, commands);
+        let left = |ui: &Ui| room - (ui.cursor().top() - top);
+        match state.eviction.mode {
+            Mode::Curves => {
+                readout::ui(ui, state, run, commands);
+                plots::ui(ui, state, run, left(ui), commands);
+            }
+            Mode::Sweep => sweep::ui(ui, state, run, left, commands),
         }
-        Mode::Sweep => sweep::ui(ui, state, run, commands),
-    }
+    });
 }
 
 /// What stands in the way of a result, and the button that removes it.
@@ -56,7 +62,9 @@ fn notices(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>
             let line = format!("{n} tokens are few for a budget of {}:", view.choices.budget);
             ui.label(RichText::new(line).size(12.0));
             let tip = "The Declaration of Independence (1776), with exactly one BOS in front";
-            let button = ui.small_button("Use the sample text (about 1200 tokens, BOS prepended)");
+            let fits = ui.available_width() > 620.0;
+            let about = if fits { " (about 1200 tokens, BOS prepended)" } else { "" };
+            let button = ui.small_button(format!("Use the sample text{about}"));
             if button.on_hover_text(tip).clicked() {
                 commands.push(Command::SetBos(BosChoice::Yes));
                 commands.push(Command::LoadSample(Sample::Text));

@@ -18,12 +18,12 @@ pub(super) const LEFT: f32 = 54.0;
 /// Height of the axis below the last plot.
 const AXIS: f32 = 20.0;
 
-/// Draws the plots into the space that is left.
-pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+/// Draws the plots into the height that is left, or a little more where that is too little to read them.
+pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, height: f32, commands: &mut Vec<Command>) {
     ui.spacing_mut().item_spacing.y = 3.0;
     let rows = strip::rows(state);
     let strip_height = strip::height(rows.len()) + AXIS;
-    let left = (ui.available_height() - strip_height - 6.0).max(120.0);
+    let left = (height - strip_height - 6.0).max(120.0);
     let (upper, lower) = (left * 0.62, left * 0.38);
     let rolling = perplexity_plot(ui, state, run, upper);
     let delta = delta_plot(ui, state, run, lower);

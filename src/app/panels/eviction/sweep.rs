@@ -12,13 +12,23 @@ use crate::app::theme::Palette;
 use egui::{RichText, Ui, Vec2b, vec2};
 use egui_plot::{GridMark, Line, LineStyle, MarkerShape, Plot, PlotPoint, Points, VLine};
 
-/// Draws the sweep into the space that is left.
-pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) {
+/// Height in which the sweep can still be read.
+const LEAST: f32 = 150.0;
+
+/// Draws the sweep into the height that is left.
+pub(super) fn ui(
+    ui: &mut Ui,
+    state: &AppState,
+    run: &Run,
+    left: impl Fn(&Ui) -> f32,
+    commands: &mut Vec<Command>,
+) {
     let view = &state.eviction;
     let curves: Vec<(&ShownRun, Vec<SweepPoint>)> =
         view.live_runs().map(|live| (live, view.sweep_points(&live.key))).collect();
     header(ui, state, run, &curves, commands);
-    plot(ui, state, &curves, commands);
+    let height = left(ui).max(LEAST);
+    plot(ui, state, &curves, height, commands);
 }
 
 fn header(
@@ -57,13 +67,18 @@ fn header(
     });
 }
 
-fn plot(ui: &mut Ui, state: &AppState, curves: &[(&ShownRun, Vec<SweepPoint>)], commands: &mut Vec<Command>) {
+fn plot(
+    ui: &mut Ui,
+    state: &AppState,
+    curves: &[(&ShownRun, Vec<SweepPoint>)],
+    height: f32,
+    commands: &mut Vec<Command>,
+) {
     let palette = Palette::of(ui);
     let n = state.eviction.full_nll_nats.len() as f64 + 1.0;
     let values = curves.iter().flat_map(|(_, points)| points).flat_map(|p| [p.perplexity, p.full_perplexity]);
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
     let (low, high) = if low > high { (10.0, 100.0) } else { (low / 1.15, high * 1.4) };
-    let height = ui.available_height();
     let response = Plot::new(("sweep", state.run.as_ref().map(|run| run.capture.id)))
         .height(height)
         .show_background(false)
