@@ -176,7 +176,7 @@ fn what_was_run_survives_a_kill() {
     let again = wait_until_put_aside(folder.path(), Some(&left));
     let recovered = read_session(&again).expect("a whole session");
     assert_same(&killed, &recovered);
-    wait_for(&mut app, &display, folder.path(), &["Recovered: save the session to keep it"]);
+    wait_for(&mut app, &display, folder.path(), &["39% of all attention"]);
     assert!(!left.exists());
 
     // What the program computes for this prompt without a window.
