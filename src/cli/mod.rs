@@ -26,6 +26,7 @@ mod others;
 pub mod render;
 mod reporter;
 mod summary;
+mod view_name;
 
 pub use arguments::{Arguments, Command};
 pub use draw::run_headless_default;

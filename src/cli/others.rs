@@ -81,12 +81,11 @@ impl OtherRun {
 /// The file can't be read, or is no list of runs; the message says which run and why.
 pub(super) fn read(args: &RenderArgs) -> Result<Vec<OtherRun>> {
     let Some(path) = &args.others else { return Ok(Vec::new()) };
-    let (json, place) = match args.inline_others() {
-        Some(json) => (json.as_bytes().to_vec(), String::new()),
-        None => {
-            let json = std::fs::read(path).map_err(|error| ModelError::read(&error, path))?;
-            (json, format!(": {}", path.display()))
-        }
+    let (json, place) = if let Some(json) = args.inline_others() {
+        (json.as_bytes().to_vec(), String::new())
+    } else {
+        let json = std::fs::read(path).map_err(|error| ModelError::read(&error, path))?;
+        (json, format!(": {}", path.display()))
     };
     let usage = |why: String| Error::Usage(format!("Can't use the other runs: {why}{place}"));
     let runs: Vec<OtherRun> = serde_json::from_slice(&json).map_err(|why| usage(why.to_string()))?;

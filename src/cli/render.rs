@@ -1,5 +1,7 @@
 //! `sinkscope render`: a view as a picture, or the numbers behind it, without a display.
 
+pub use super::view_name::ViewName;
+
 use super::arguments::inline_json;
 use crate::analysis::HeadOrder;
 use crate::capture::{AlignBy, Hiding, PatternOf};
@@ -9,7 +11,7 @@ use crate::export::{
     ViewOptions,
 };
 use crate::progress::CancelToken;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -95,73 +97,6 @@ pub struct RenderArgs {
 
 /// Positions from the first to before the last.
 pub type Positions = Range<usize>;
-
-/// The views by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ViewName {
-    /// Small patterns of all heads
-    Grid,
-    /// One head's pattern, with --layer and --head
-    Head,
-    /// Mean over the heads of --layer, or of the whole model without it
-    Mean,
-    /// One pattern minus another, with --minus; of two runs with --others
-    Difference,
-    /// Tokens in two columns with weighted lines, with --layer and --head
-    Lines,
-    /// Attention-mass profile with the detector's line
-    Profile,
-    /// Tokens coloured by attention mass
-    Strip,
-    /// Attention on one token in every head
-    TokenHeads,
-    /// The profile of every key in every layer
-    Layers,
-    /// Mass of every head on the first keys, and the rest
-    Peak,
-    /// Norms of one token against the median token's, by layer
-    Norms,
-    /// Which sinks stay in the runs of --others, and which move
-    Stability,
-    /// Perplexity under smaller caches, with --policy and --budget, or --cases
-    Eviction,
-}
-
-impl ViewName {
-    /// All of them, in the order in which a menu shows them.
-    pub const ALL: [Self; 13] = [
-        Self::Head,
-        Self::Grid,
-        Self::Mean,
-        Self::Difference,
-        Self::Lines,
-        Self::Profile,
-        Self::Strip,
-        Self::TokenHeads,
-        Self::Layers,
-        Self::Peak,
-        Self::Norms,
-        Self::Stability,
-        Self::Eviction,
-    ];
-
-    /// Whether a format can hold what is behind the view.
-    #[must_use]
-    pub fn takes(self, format: FileFormat) -> bool {
-        match format {
-            FileFormat::Png | FileFormat::Svg | FileFormat::Csv | FileFormat::Json => true,
-            FileFormat::Safetensors | FileFormat::Npy => {
-                matches!(self, Self::Grid | Self::Head | Self::Mean | Self::Difference)
-            }
-        }
-    }
-
-    /// Whether it shows a part of a matrix where one is chosen.
-    #[must_use]
-    pub fn has_part(self) -> bool {
-        matches!(self, Self::Head | Self::Mean | Self::Difference)
-    }
-}
 
 impl RenderArgs {
     /// Queries that the lines view shows where none are chosen.

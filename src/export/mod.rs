@@ -3,6 +3,7 @@
 //! A view is drawn once, as a list of primitives ([`Drawing`]); SVG and PNG are written from it.
 
 mod axes;
+mod differences;
 mod drawing;
 mod file;
 mod fonts;

@@ -1,10 +1,9 @@
 //! Attention patterns as files, one of them in memory at a time.
 
 use super::tables::{Field, write_csv};
-use super::views::{Scene, minuend_and_subtrahend};
+use super::views::Scene;
 use super::{ExportError, write_json, write_npy, write_tensors};
-use crate::capture::{AlignBy, Capture, Difference, MASKED, NOT_AVAILABLE, PatternOf, Shaping, TileArea};
-use crate::progress::CancelToken;
+use crate::capture::{Capture, MASKED, NOT_AVAILABLE, PatternOf, Shaping};
 use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
@@ -90,6 +89,10 @@ impl<'a> Source<'a> {
         start..seen.end.clamp(start, self.keys.end)
     }
 
+    fn of(&self) -> PatternOf {
+        self.of
+    }
+
     fn shape(&self) -> [usize; 2] {
         [self.rows.len(), self.keys.len()]
     }
@@ -100,14 +103,6 @@ impl<'a> Source<'a> {
         let mut weights = self.rows(&queries);
         weights.iter_mut().for_each(|weight| *weight = in_tensor(*weight));
         weights
-    }
-
-    fn name(&self) -> String {
-        match self.of {
-            PatternOf::Head { layer, head } => format!("l{layer}h{head}"),
-            PatternOf::LayerMean(layer) => format!("l{layer}mean"),
-            PatternOf::ModelMean => "mean".to_owned(),
-        }
     }
 
     fn csv(&self, path: &Path) -> Result<(), ExportError> {
@@ -148,8 +143,17 @@ impl<'a> Source<'a> {
     }
 }
 
+/// What a pattern is called among tensors.
+pub(super) fn name_of(of: PatternOf) -> String {
+    match of {
+        PatternOf::Head { layer, head } => format!("l{layer}h{head}"),
+        PatternOf::LayerMean(layer) => format!("l{layer}mean"),
+        PatternOf::ModelMean => "mean".to_owned(),
+    }
+}
+
 /// A value of a tensor: masked cells are exact zeros, as in every framework; what has no value is NaN.
-fn in_tensor(value: f32) -> f32 {
+pub(super) fn in_tensor(value: f32) -> f32 {
     match value {
         MASKED => 0.0,
         NOT_AVAILABLE => f32::NAN,
@@ -158,7 +162,7 @@ fn in_tensor(value: f32) -> f32 {
 }
 
 /// A value of a table: nothing where there is none.
-fn in_table(value: f32) -> Field {
+pub(super) fn in_table(value: f32) -> Field {
     if value == MASKED || value == NOT_AVAILABLE { Field::Empty } else { Field::F32(value) }
 }
 
@@ -194,7 +198,7 @@ fn write_sources(path: &Path, sources: &[Source<'_>]) -> Result<(), ExportError>
     let dense = |source| move || Source::dense(source);
     match (PatternFormat::of(path)?, sources) {
         (PatternFormat::Safetensors, _) => {
-            let named = |source| (Source::name(source), Source::shape(source).to_vec(), dense(source));
+            let named = |source| (name_of(Source::of(source)), Source::shape(source).to_vec(), dense(source));
             write_tensors(path, sources.iter().map(named).collect())
         }
         (PatternFormat::Npy, [first, ..]) => {
@@ -203,93 +207,5 @@ fn write_sources(path: &Path, sources: &[Source<'_>]) -> Result<(), ExportError>
         (PatternFormat::Csv, [one]) => one.csv(path),
         (PatternFormat::Json, [one]) => one.json(path),
         (_, many) => Err(ExportError::OneHeadOnly { heads: many.len(), path: path.to_owned() }),
-    }
-}
-
-/// The difference of two patterns as JSON.
-#[derive(Debug, Serialize)]
-struct DifferenceReport {
-    model: String,
-    sha256: String,
-    minus: MinusReport,
-    /// For each entry of the axes its position in the first and in the second text.
-    entries: Vec<(Option<usize>, Option<usize>)>,
-    tokens: Vec<String>,
-    rows: Range<usize>,
-    columns: Range<usize>,
-    /// First weight less second; null where neither sees the key, or the cell is in one run only.
-    differences: Vec<Vec<Option<f32>>>,
-}
-
-#[derive(Debug, Serialize)]
-struct MinusReport {
-    model: String,
-    sha256: String,
-    a: String,
-    b: String,
-}
-
-/// Writes the difference of two patterns, its part if one is chosen: a row and a column for each entry of the
-/// alignment.
-///
-/// # Errors
-/// The extension is unknown, there is no such pattern, or the file can't be written.
-pub(super) fn write_difference(
-    path: &Path,
-    scene: &Scene<'_>,
-    (a, b): (PatternOf, PatternOf),
-    by: AlignBy,
-) -> Result<(), ExportError> {
-    let pair = minuend_and_subtrahend(scene, a, b, by)?;
-    let (rows, keys) = scene.part(pair.alignment.len());
-    let values = |rows: Range<usize>| {
-        let max_side = pair.alignment.len().max(1);
-        let area = TileArea { rows, keys: keys.clone(), max_side, sketch: false };
-        // Nobody can raise a token that nobody else has.
-        let tile = Difference::tile_between(pair.a, pair.b, &pair.alignment, &area, &CancelToken::new());
-        tile.map(|tile| tile.values).unwrap_or_default()
-    };
-    let dense = || values(rows.clone()).into_iter().map(in_tensor).collect::<Vec<f32>>();
-    match PatternFormat::of(path)? {
-        PatternFormat::Safetensors => {
-            write_tensors(path, vec![("difference".to_owned(), vec![rows.len(), keys.len()], dense)])
-        }
-        PatternFormat::Npy => write_npy(path, [rows.len(), keys.len()], &[dense]),
-        PatternFormat::Csv => {
-            let labels = pair.alignment.labels(&pair.a.0.tokens, &pair.b.0.tokens);
-            let position = |entry: usize| labels[entry].position.clone();
-            let header =
-                std::iter::once("query".to_owned()).chain(keys.clone().map(position)).collect::<Vec<_>>();
-            let row = |row: usize| {
-                let fields = values(row..row + 1).into_iter().map(in_table);
-                std::iter::once(Field::Text(position(row))).chain(fields).collect()
-            };
-            write_csv(path, &header, rows.clone().map(row))
-        }
-        PatternFormat::Json => {
-            let (here, there) = (&pair.a.0.model, &pair.b.0.model);
-            let labels = pair.alignment.labels(&pair.a.0.tokens, &pair.b.0.tokens);
-            let told = |value: f32| (value > NOT_AVAILABLE).then_some(value);
-            let row = |row: usize| values(row..row + 1).into_iter().map(told).collect();
-            let source = |capture, of| Source::plain(capture, of).name();
-            write_json(
-                path,
-                &DifferenceReport {
-                    model: here.name.clone(),
-                    sha256: here.sha256.clone(),
-                    minus: MinusReport {
-                        model: there.name.clone(),
-                        sha256: there.sha256.clone(),
-                        a: source(pair.a.0, pair.a.1),
-                        b: source(pair.b.0, pair.b.1),
-                    },
-                    entries: pair.alignment.pairs.clone(),
-                    tokens: labels.into_iter().map(|label| label.token).collect(),
-                    differences: rows.clone().map(row).collect(),
-                    rows,
-                    columns: keys.clone(),
-                },
-            )
-        }
     }
 }

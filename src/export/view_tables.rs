@@ -2,7 +2,7 @@
 
 use super::tables::{Field, names, write_csv};
 use super::views::{
-    GridView, Scene, StabilityRow, StripBy, StripView, View, by_layer, chosen_heads, head_values,
+    GridView, Scene, StabilityRow, StripBy, StripView, View, births, by_layer, chosen_heads, head_values,
     line_window, partners, stability_rows, value_name,
 };
 use super::{ExportError, write_json};
@@ -57,17 +57,20 @@ impl Field {
     }
 }
 
+/// A number for each head, by `layer · heads + head`.
+pub(super) struct Column {
+    name: String,
+    values: Vec<Option<f64>>,
+}
+
 /// A column of what only this grid shows: the share on a token, the similarity to a head.
 ///
 /// # Errors
 /// There is no such head.
-pub(super) fn extra_column(
-    scene: &Scene<'_>,
-    grid: &GridView,
-) -> Result<Option<(String, Vec<Option<f64>>)>, ExportError> {
+pub(super) fn extra_column(scene: &Scene<'_>, grid: &GridView) -> Result<Option<Column>, ExportError> {
     match grid.order {
         HeadOrder::OnSelected | HeadOrder::Similarity => {
-            Ok(Some((value_name(grid), head_values(scene, grid)?)))
+            Ok(Some(Column { name: value_name(grid), values: head_values(scene, grid)? }))
         }
         _ => Ok(None),
     }
@@ -98,7 +101,7 @@ pub(super) fn partners_table(scene: &Scene<'_>, strip: &StripView) -> Result<Tab
 pub(super) fn head_table(
     capture: &Capture,
     analysis: &Analysis,
-    extra: Option<(String, Vec<Option<f64>>)>,
+    extra: Option<&Column>,
 ) -> Result<Table, ExportError> {
     if !capture.has_patterns() {
         return Err(ExportError::NoPatterns);
@@ -118,7 +121,7 @@ pub(super) fn head_table(
             metrics.induction.into(),
             metrics.peak_share.into(),
         ];
-        fields.extend(extra.iter().map(|(_, values)| Field::from(values[index])));
+        fields.extend(extra.map(|extra| Field::from(extra.values[index])));
         fields
     };
     let mut header = names(&[
@@ -131,7 +134,7 @@ pub(super) fn head_table(
         "induction",
         "peak_share",
     ]);
-    header.extend(extra.iter().map(|(name, _)| name.clone()));
+    header.extend(extra.map(|extra| extra.name.clone()));
     Ok(Table {
         about: json!({ "view": "heads", "sinks": sinks }),
         header,
@@ -217,7 +220,7 @@ fn peak_table(scene: &Scene<'_>, keys: usize) -> Table {
 
 /// A row a layer, a column a key.
 fn layers_table(scene: &Scene<'_>) -> Table {
-    let (layers, _) = by_layer(scene);
+    let layers = by_layer(scene);
     let keys = (0..scene.capture.len()).map(|key| key.to_string());
     let row = |(layer, values): (usize, &Vec<Option<f64>>)| {
         std::iter::once(Field::Count(layer)).chain(values.iter().map(|&value| value.into())).collect()
@@ -231,7 +234,7 @@ fn layers_table(scene: &Scene<'_>) -> Table {
 
 /// The same as arrays, with the layer in which each sink is born.
 pub(super) fn layers_json(scene: &Scene<'_>) -> Value {
-    let (layers, births) = by_layer(scene);
+    let (layers, births) = (by_layer(scene), births(scene));
     let birth = |(index, layer): &(usize, Option<usize>)| json!({ "index": index, "birth_layer": layer });
     let model = &scene.capture.model;
     json!({
@@ -261,7 +264,7 @@ fn stability_table(scene: &Scene<'_>) -> Table {
                         there.map_or(Field::Empty, Field::Count),
                         z.into(),
                     ]
-                }))
+                }));
             }
             StabilityRow::Theirs { run, position, here } => {
                 let other = &scene.others[run];

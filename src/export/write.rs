@@ -1,6 +1,7 @@
 //! A view as a file: the picture, or the numbers behind it.
 
-use super::patterns::{write_difference, write_pattern};
+use super::differences::write_difference;
+use super::patterns::write_pattern;
 use super::view_tables::{Table, extra_column, head_table, layers_json, partners_table, table_of};
 use super::views::{Scene, StripBy};
 use super::{
@@ -71,7 +72,7 @@ fn write_numbers(
         View::Difference { a, b, by } => write_difference(path, scene, (*a, *b), *by),
         View::Grid(grid) => {
             let extra = extra_column(scene, grid)?;
-            write(head_table(capture, analysis, extra)?)
+            write(head_table(capture, analysis, extra.as_ref())?)
         }
         View::Strip(strip) if strip.by != StripBy::Mass => write(partners_table(scene, strip)?),
         View::Profile | View::Strip(_) if is_csv => tokens_csv(path, capture, analysis),

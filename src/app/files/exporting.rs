@@ -30,12 +30,11 @@ impl AppState {
         let focus = (self.view.focus.layer, self.view.focus.head);
         let view = match (self.view.tab, self.view.sinks_page) {
             (Tab::Attention, _) if has_patterns => self.attention.exported_view(focus),
-            (Tab::Attention, _) => ViewName::Profile,
             (Tab::Sinks, SinksPage::Maps) => ViewName::TokenHeads,
             (Tab::Sinks, SinksPage::Peak) => ViewName::Peak,
             (Tab::Sinks, SinksPage::Norms) => ViewName::Norms,
             (Tab::Sinks, SinksPage::Runs) if self.can_export(ViewName::Stability) => ViewName::Stability,
-            (Tab::Sinks, SinksPage::Runs) => ViewName::Profile,
+            (Tab::Attention, _) | (Tab::Sinks, SinksPage::Runs) => ViewName::Profile,
             (Tab::Eviction, _) => ViewName::Eviction,
         };
         let render = self.exported_args(view)?;

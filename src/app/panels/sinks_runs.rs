@@ -130,12 +130,13 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, others: &[Run], commands: &mu
 
 /// Sinks of the other runs whose token is no sink of the shown one.
 fn only_theirs(ours: &[usize], others: &[Run], places: &[Option<&[Option<usize>]>]) -> Vec<Row> {
-    let of_run = |(run, (other, place)): (usize, (&Run, &Option<&[Option<usize>]>))| {
-        let new = place.map(|place| newcomers(ours, &other.analysis.detection.flagged, place));
-        let row = move |(position, here)| Row::Theirs { run, position, here };
-        new.unwrap_or_default().into_iter().map(row)
-    };
-    others.iter().zip(places).enumerate().flat_map(of_run).collect()
+    let mut rows = Vec::new();
+    for (run, (other, place)) in others.iter().zip(places).enumerate() {
+        let Some(place) = place else { continue };
+        let new = newcomers(ours, &other.analysis.detection.flagged, place).into_iter();
+        rows.extend(new.map(|(position, here)| Row::Theirs { run, position, here }));
+    }
+    rows
 }
 
 fn text(ui: &mut Ui, text: &str, color: egui::Color32) {

@@ -33,7 +33,7 @@ struct Chip<'a> {
 
 /// What is behind the colours: a value for each token, and what it is.
 struct Values {
-    values: Vec<Option<f64>>,
+    each: Vec<Option<f64>>,
     name: String,
     title: String,
 }
@@ -43,7 +43,7 @@ impl Values {
         if view.by == StripBy::Mass {
             let kind = scene.analysis.options.profile;
             return Ok(Self {
-                values: scene.analysis.profile(kind).to_vec(),
+                each: scene.analysis.profile(kind).to_vec(),
                 name: format!("{} ({}", kind.name(), kind.unit()),
                 title: format!("tokens by attention mass: {}", kind.name()),
             });
@@ -61,7 +61,7 @@ impl Values {
             _ => ("to", "weight of each on the chosen tokens (mean over heads"),
         };
         Ok(Self {
-            values: weights.into_iter().map(|weight| weight.map(f64::from)).collect(),
+            each: weights.into_iter().map(|weight| weight.map(f64::from)).collect(),
             name: name.to_owned(),
             title: format!("attention {verb} {}{more}", chosen.join(", ")),
         })
@@ -99,11 +99,11 @@ pub(super) fn draw(
     let mut drawing = Drawing::new(WIDTH, TOP + body + FOOTER, scene.palette.background, &*title);
     heading(&mut drawing, &scene.palette, LEFT, &title, &note(scene));
 
-    let colors = colors(scene, &values.values);
+    let colors = colors(scene, &values.each);
     let mut top = TOP;
     for (line, height) in lines.iter().zip(heights) {
         let y = top + height - LINE_GAP - CHIP_HEIGHT;
-        draw_line(&mut drawing, scene, &colors, &values.values, &view.tokens, line, y);
+        draw_line(&mut drawing, scene, &colors, &values.each, &view.tokens, line, y);
         top += height;
     }
     footer(&mut drawing, scene, &colors, &values.name, top + 24.0);

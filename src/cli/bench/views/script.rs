@@ -14,6 +14,7 @@ const CLICKS: usize = 20;
 
 /// What a frame costs.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "they carry their unit")]
 pub(super) struct FrameCost {
     /// CPU time of the window's thread.
     pub(super) cpu_ms: f64,

@@ -11,16 +11,20 @@ const LEFT: f32 = 60.0;
 const TOP: f32 = 58.0;
 const WIDTH: f32 = 620.0;
 
-/// The chosen profile `[layer][key]` over all heads, and each sink with the layer in which it is born.
-pub(in crate::export) fn by_layer(scene: &Scene<'_>) -> (Vec<Vec<Option<f64>>>, Vec<(usize, Option<usize>)>) {
+/// The chosen profile `[layer][key]` over all heads.
+pub(in crate::export) fn by_layer(scene: &Scene<'_>) -> Vec<Vec<Option<f64>>> {
+    profile_by_layer(scene.capture, scene.analysis.options.profile)
+}
+
+/// Each sink with the layer in which it is born.
+pub(in crate::export) fn births(scene: &Scene<'_>) -> Vec<(usize, Option<usize>)> {
     let far_lift = far_lift_by_layer(scene.capture);
     let born = |sink: &usize| (*sink, birth_layer(&far_lift, *sink));
-    let births = scene.analysis.detection.flagged.iter().map(born).collect();
-    (profile_by_layer(scene.capture, scene.analysis.options.profile), births)
+    scene.analysis.detection.flagged.iter().map(born).collect()
 }
 
 pub(in crate::export::views) fn draw(scene: &Scene<'_>) -> Drawing {
-    let (layers, births) = by_layer(scene);
+    let layers = by_layer(scene);
     let (kind, n) = (scene.analysis.options.profile, scene.capture.len());
     let map = Area::new(LEFT, TOP, WIDTH, map_height(layers.len()));
     let title = format!("{} · {} by layer and key", scene.model(), kind.name());
@@ -40,7 +44,7 @@ pub(in crate::export::views) fn draw(scene: &Scene<'_>) -> Drawing {
         },
     };
     cells.draw(&mut drawing, scene, map);
-    for (sink, birth) in births {
+    for (sink, birth) in births(scene) {
         let Some(layer) = birth else { continue };
         let x = map.x + map.width * (sink as f32 + 0.5) / n.max(1) as f32;
         let y = map.y + map.height * (layer as f32 + 0.5) / layers.len().max(1) as f32;

@@ -14,6 +14,6 @@ pub(super) use peak::draw as draw_peak;
 pub(super) use stability::draw as draw_stability;
 pub(super) use token_heads::draw as draw_token_heads;
 
-pub(in crate::export) use layers::by_layer;
+pub(in crate::export) use layers::{births, by_layer};
 pub(in crate::export) use peak::chosen_heads;
 pub(in crate::export) use stability::{Row, rows};
