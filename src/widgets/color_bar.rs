@@ -116,8 +116,8 @@ impl ColorBar<'_> {
         let legend = self.legend();
         let bar = self.bar_rect(rect);
         let unit = format!("{}, {}", self.unit, self.table.scale().kind.name());
-        painter.text(rect.left_top(), Align2::LEFT_TOP, unit, FontId::proportional(10.0), self.faint);
         if bar.height() > 24.0 {
+            painter.text(rect.left_top(), Align2::LEFT_TOP, unit, FontId::proportional(10.0), self.faint);
             self.bar(painter, bar);
         }
         let mut top = rect.bottom() - LEGEND_ROW * legend.len() as f32;

@@ -57,7 +57,9 @@ pub(super) fn top(
             hides(ui, state, view, &mut own);
             way_to_hide(ui, state, view, &mut own);
         }
-        options_menu(ui, "Colours ▾", "Scale, range and colour map", |ui| {
+        let tip =
+            if fits { "Scale, range and colour map" } else { "Scale, range and colour map; hiding of sinks" };
+        options_menu(ui, "Colours ▾", tip, |ui| {
             colours(ui, state, &mut own);
             if !fits {
                 ui.separator();
