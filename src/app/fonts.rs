@@ -1,6 +1,6 @@
 //! Fonts of the system for characters that the bundled ones lack, found when they are first drawn.
 
-use crate::export::system_font_files;
+use crate::export::{font_rank, system_font_files};
 use crate::raw::MappedFile;
 use egui::epaint::text::{
     FallbackRequest, FontData, FontFamily, FontInsert, FontPriority, FontProvider, InsertFontFamily,
@@ -98,19 +98,10 @@ impl SystemFonts {
     fn files(&self) -> &[(PathBuf, MappedFile)] {
         self.files.get_or_init(|| {
             let mut paths = self.given.clone().unwrap_or_else(system_font_files);
-            paths.sort_by_key(|path| (rank(path), path.clone()));
+            paths.sort_by_key(|path| (font_rank(path), path.clone()));
             paths.into_iter().filter_map(|path| Some((path.clone(), MappedFile::open(&path).ok()?))).collect()
         })
     }
-}
-
-/// Plain sans-serif faces first: they go best with the bundled ones.
-fn rank(path: &std::path::Path) -> usize {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-    ["math", "serif", "condensed", "mono"]
-        .iter()
-        .position(|style| name.contains(style) && !name.contains("sansserif"))
-        .map_or(usize::from(!name.contains("sans")), |style| 5 - style)
 }
 
 /// The face of a file that draws a character.
@@ -188,15 +179,5 @@ mod tests {
         assert!(fonts.take_missing().is_empty(), "told already");
         assert!(fonts.font_for(&request("ꦗ")).is_none(), "Javanese");
         assert_eq!(fonts.take_missing(), [Writing::Other]);
-    }
-
-    #[test]
-    fn plain_sans_faces_come_first() {
-        let mut names = ["XMath.ttf", "ASerif.ttf", "ZSans.ttf", "Other.ttf", "BMono.ttf"].map(PathBuf::from);
-        names.sort_by_key(|path| (rank(path), path.clone()));
-        assert_eq!(
-            names,
-            ["ZSans.ttf", "Other.ttf", "BMono.ttf", "ASerif.ttf", "XMath.ttf"].map(PathBuf::from)
-        );
     }
 }

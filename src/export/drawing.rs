@@ -251,17 +251,37 @@ fn columns(c: char) -> usize {
     if wide { 2 } else { 1 }
 }
 
-/// A text of at most `max_chars` characters, the last one an ellipsis where it was cut.
+/// A text of at most `max_chars` characters, the last one an ellipsis where it was cut. After right-to-left letters
+/// comes a mark that turns the direction round again: a number behind them would be drawn in front of them.
 pub(super) fn shortened(text: &str, max_chars: usize) -> String {
-    if text.chars().count() <= max_chars {
-        return text.to_owned();
+    const LEFT_TO_RIGHT_MARK: char = '\u{200e}';
+    let mut short = if text.chars().count() <= max_chars {
+        text.to_owned()
+    } else {
+        text.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect()
+    };
+    if short.chars().any(is_right_to_left) {
+        short.push(LEFT_TO_RIGHT_MARK);
     }
-    text.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect()
+    short
+}
+
+/// Letters of Hebrew, Arabic and the scripts between and beside them.
+fn is_right_to_left(c: char) -> bool {
+    matches!(u32::from(c), 0x0590..=0x08ff | 0xfb1d..=0xfdff | 0xfe70..=0xfefc | 0x1_0800..=0x1_0fff | 0x1_e800..=0x1_efff)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_behind_right_to_left_letters_stays_behind_them() {
+        assert_eq!(shortened("word", 6), "word");
+        assert_eq!(shortened("longer than that", 6), "longe…");
+        assert_eq!(shortened("שלום", 6), "שלום\u{200e}");
+        assert_eq!(shortened("السلامعليكم", 4), "الس…\u{200e}");
+    }
 
     #[test]
     fn hatching_stays_within_its_area() {

@@ -118,14 +118,24 @@ fn read_system_fonts() -> Vec<Vec<u8>> {
     system_font_files().iter().filter_map(|path| std::fs::read(path).ok()).collect()
 }
 
-/// Files of the system's regular faces, by path.
+/// Files of the system's regular faces, those first that go best with the bundled ones.
 pub(crate) fn system_font_files() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in font_folders() {
         collect_fonts(&folder, 0, &mut files);
     }
-    files.sort();
+    files.sort_by_key(|path| (rank(path), path.clone()));
     files
+}
+
+/// Plain sans-serif faces first; those last that have some letters beside their symbols.
+pub(crate) fn rank(path: &Path) -> usize {
+    const WORSE: [&str; 5] = ["symbol", "math", "serif", "condensed", "mono"];
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+    WORSE
+        .iter()
+        .position(|style| name.contains(style) && !name.contains("sansserif"))
+        .map_or(usize::from(!name.contains("sans")), |style| WORSE.len() + 1 - style)
 }
 
 fn font_folders() -> Vec<PathBuf> {
@@ -158,4 +168,16 @@ fn is_regular_font(path: &Path) -> bool {
     let is_font = [".ttf", ".otf", ".ttc"].iter().any(|extension| name.ends_with(extension));
     is_font
         && !["bold", "italic", "oblique", "light", "thin", "black"].iter().any(|style| name.contains(style))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_sans_faces_come_first() {
+        let mut names = ["Symbola.ttf", "XMath.ttf", "ASerif.ttf", "ZSans.ttf", "Other.ttf", "BMono.ttf"];
+        names.sort_by_key(|name| (rank(Path::new(name)), *name));
+        assert_eq!(names, ["ZSans.ttf", "Other.ttf", "BMono.ttf", "ASerif.ttf", "XMath.ttf", "Symbola.ttf"]);
+    }
 }

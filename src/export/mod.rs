@@ -19,7 +19,7 @@ mod view_tables;
 mod views;
 mod write;
 
-pub(crate) use fonts::system_font_files;
+pub(crate) use fonts::{rank as font_rank, system_font_files};
 
 pub use drawing::{Anchor, Area, Drawing, Face, Item, Label, Raster};
 pub use file::{FileFormat, write_atomically, write_image};

@@ -127,8 +127,11 @@ fn everything_that_can_be_acted_on_has_a_name() {
     check("a session left behind", &mut stage);
 }
 
-/// What lies over the window: how it opens.
-fn dialogs() -> Vec<(&'static str, fn(&mut Stage))> {
+/// A part of the window, and what opens it.
+type Part = (&'static str, fn(&mut Stage));
+
+/// What lies over the window.
+fn dialogs() -> Vec<Part> {
     vec![
         ("palette", |stage| tell(stage, Command::Guide(GuideCommand::ShowPalette(true)))),
         ("sheet", |stage| tell(stage, Command::Guide(GuideCommand::ShowSheet(true)))),
@@ -169,7 +172,7 @@ fn escape_closes_each_dialog_and_nothing_else() {
 #[test]
 fn controls_have_tooltips() {
     let mut stage = showing(egui::Theme::Dark, support::CHAT, &SINKS);
-    let places: [(&str, fn(&mut Stage)); 14] = [
+    let places: [Part; 14] = [
         ("attention", |_| {}),
         ("difference", |stage| stage.click("Difference")),
         ("lines", |stage| stage.click("Lines")),

@@ -289,6 +289,9 @@ fn compared(stage: &mut Stage, name: &str) -> SnapshotResult {
     egui_kittest::try_image_snapshot_options(&picture, name, &options)
 }
 
+/// Something that looks wrong, and what makes it so.
+type Change = (&'static str, fn(&mut AppState));
+
 #[test]
 fn a_picture_that_is_wrong_is_refused() {
     if is_skipped() {
@@ -298,7 +301,7 @@ fn a_picture_that_is_wrong_is_refused() {
         eprintln!("skipped: pictures are being redrawn");
         return;
     }
-    let wrong: [(&str, fn(&mut AppState)); 5] = [
+    let wrong: [Change; 5] = [
         ("a panel is missing", |state| {
             state.handle(Command::Layout(LayoutCommand::Show(Side::Inspector, false)));
         }),

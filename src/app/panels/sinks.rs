@@ -129,6 +129,8 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) 
         ("born", "First layer whose far-lift over all heads exceeds 5"),
     ];
     ui.spacing_mut().item_spacing.x = 5.0;
+    // The scroll bar lies beside the last column's digits, not on them.
+    ui.spacing_mut().scroll.floating_allocated_width = 7.0;
     TableBuilder::new(ui)
         .id_salt("sinks")
         .striped(true)
