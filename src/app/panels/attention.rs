@@ -3,6 +3,7 @@
 mod choices;
 mod controls;
 mod difference;
+mod difference_controls;
 mod draw;
 mod export;
 mod grid;
