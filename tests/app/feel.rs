@@ -345,3 +345,34 @@ fn a_script_that_no_font_has_is_told_once() {
     stage.tell(Command::SetPromptText("中文".into()));
     assert!(stage.state().toasts.is_empty(), "once is enough: {:?}", stage.state().toasts);
 }
+
+/// An installed font with Chinese characters, by the names of the usual ones.
+fn chinese_font() -> Option<std::path::PathBuf> {
+    let folders = ["wqy", "droid", "opentype/noto", "noto-cjk"];
+    let files = folders.iter().flat_map(|folder| {
+        let root = std::path::Path::new("/usr/share/fonts");
+        [root.join(folder), root.join("truetype").join(folder)]
+    });
+    let mut files = files.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    files.find_map(|entry| {
+        let name = entry.file_name().to_string_lossy().to_lowercase();
+        let known = ["wqy-microhei", "droidsansfallback", "cjk-regular", "cjksc-regular"];
+        known.iter().any(|part| name.contains(part)).then(|| entry.path())
+    })
+}
+
+#[test]
+fn a_script_that_a_font_has_is_drawn_with_it() {
+    let Some(font) = chinese_font() else {
+        eprintln!("skipped: no font with Chinese characters is installed");
+        return;
+    };
+    let fonts = sinkscope::app::fonts::SystemFonts::of(vec![font]);
+    let mut stage = crate::stage::opening_with_fonts(egui::Theme::Dark, fonts);
+    stage.tell(Command::SetPromptText("中文 and 日本語".into()));
+    stage.tell(Command::SetPromptKind(sinkscope::app::prompt::PromptKind::Text));
+    let complaints: Vec<_> = stage.state().toasts.iter().map(|toast| toast.text.clone()).collect();
+    assert!(complaints.iter().all(|text| !text.contains("No installed font")), "{complaints:?}");
+    let id = egui::FontId::monospace(13.0);
+    assert!(stage.harness.ctx.fonts_mut(|fonts| fonts.has_glyphs(&id, "中文日本語")));
+}

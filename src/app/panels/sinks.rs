@@ -128,7 +128,7 @@ fn table(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Command>) 
         ("rate", "Sink rate: share of heads with α > 0.3; it falls with the number of tokens"),
         ("born", "First layer whose far-lift over all heads exceeds 5"),
     ];
-    ui.spacing_mut().item_spacing.x = 5.0;
+    ui.spacing_mut().item_spacing.x = 4.0;
     // The scroll bar lies beside the last column's digits, not on them.
     ui.spacing_mut().scroll.floating_allocated_width = 7.0;
     TableBuilder::new(ui)
