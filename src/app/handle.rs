@@ -8,7 +8,7 @@ use super::running::RunningJob;
 use super::state::AppState;
 use super::toasts::{self, Toast};
 use super::tokens::TokenSelection;
-use super::view::{LayerChoice, has_local_layers};
+use super::view::{LayerChoice, Tab, has_local_layers};
 use crate::Error;
 use crate::analysis::MOST_PEAK_KEYS;
 use crate::engine::{Event, Job, JobId};
@@ -120,7 +120,9 @@ impl AppState {
             Command::Places(places) => self.placed(places),
             Command::Tokens(command) => self.tokens_command(command),
             Command::Runs(command) => self.runs_command(command),
-            Command::ShowSinksPage(page) => self.view.sinks_page = page,
+            Command::ShowSinksPage(page) => {
+                (self.view.tab, self.view.sinks_page) = (Tab::Sinks, page);
+            }
             Command::SetPeakKeys(keys) => self.view.peak_keys = keys.clamp(1, MOST_PEAK_KEYS),
             Command::MemoryNow(bytes) => self.memory_now_bytes = Some(bytes),
             Command::Attention(command) => self.attention.handle(command),

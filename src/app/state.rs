@@ -61,6 +61,8 @@ pub struct AppState {
     pub load: LoadOptions,
     /// What is remembered between runs.
     pub settings: Settings,
+    /// Whether the window is dark now: the theme may follow the system's.
+    pub is_dark: bool,
     /// The dialog that opens a model from the Hub.
     pub hub: HubPicker,
     /// Palette, sheet of keys, tour.
@@ -122,6 +124,7 @@ impl AppState {
             eviction: EvictionState::default(),
             load: LoadOptions::default(),
             settings,
+            is_dark: false,
             hub: HubPicker::default(),
             guide: GuideState::default(),
             undo: UndoState::default(),
@@ -171,6 +174,7 @@ impl AppState {
     /// Lets the views prepare what they derive: tiles and textures. Once a frame, before drawing.
     pub fn frame(&mut self, ctx: &egui::Context) {
         let focus = (self.view.focus.layer, self.view.focus.head);
+        self.is_dark = ctx.global_style().visuals.dark_mode;
         self.autosave_if_due();
         let with_patterns = self.run.as_ref().filter(|run| run.capture.has_patterns());
         let others = self.shelf.captures();

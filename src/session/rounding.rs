@@ -6,7 +6,7 @@ use half::f16;
 use rayon::prelude::*;
 
 /// Weights that exist at a time, in elements.
-const BLOCK_WEIGHTS: usize = 1 << 20;
+const BLOCK_WEIGHTS: usize = 1 << 18;
 
 /// The capture as a file with f16 queries and keys will give it back: those rounded, and each row's log-sum-exp
 /// such that its weights still sum to 1. Values are left out.
@@ -53,11 +53,12 @@ fn normalised(capture: &Capture, layer: usize, head: usize) -> Vec<f32> {
     let rows_at_once = (BLOCK_WEIGHTS / n.max(1)).max(1);
     let mut lse = Vec::with_capacity(n);
     for first in (0..n).step_by(rows_at_once) {
-        let rows = first..(first + rows_at_once).min(n);
-        let queries: Vec<usize> = rows.collect();
+        // No query of the block sees a later key.
+        let end = (first + rows_at_once).min(n);
+        let queries: Vec<usize> = (first..end).collect();
         let of = PatternOf::Head { layer, head };
-        let weights = capture.weights(of, &Shaping::default(), &queries, 0..n);
-        for (query, weights) in queries.into_iter().zip(weights.chunks_exact(n)) {
+        let weights = capture.weights(of, &Shaping::default(), &queries, 0..end);
+        for (query, weights) in queries.into_iter().zip(weights.chunks_exact(end)) {
             let before = f64::from(before[query]);
             let virtual_key = sink.map_or(0.0, |logit| (logit - before).exp());
             let sum: f64 = weights.iter().filter(|w| **w != MASKED).map(|&w| f64::from(w)).sum();

@@ -19,7 +19,7 @@ use sinkscope::cli::render::ViewName;
 use sinkscope::color::ScaleKind;
 use sinkscope::engine::{Engine, Event};
 use sinkscope::eviction::PinChoice;
-use sinkscope::export::FileFormat;
+use sinkscope::export::{FileFormat, Theme};
 use sinkscope::model::source::ModelRef;
 use sinkscope::model::tokenizer::BosChoice;
 use sinkscope::progress::CancelToken;
@@ -352,6 +352,7 @@ fn what_is_exported_is_what_is_looked_at() {
         state.files.export.clone().expect("a suggestion").render
     };
     let render = export(&mut harness);
+    assert_eq!(render.theme, Theme::Dark, "as the window, which follows the system");
     assert_eq!((render.view, render.sinks), (ViewName::Head, Hiding::Rescaled));
     assert!(
         render.range.is_some() && render.queries.clone().is_some_and(|rows| rows.len() < side),
@@ -418,7 +419,6 @@ fn what_is_exported_is_what_is_looked_at() {
         assert_line_writes_the_same(&mut harness, &dialogs);
     }
     let state = harness.state_mut().state_mut();
-    state.handle(Command::ShowTab(Tab::Sinks));
     state.handle(Command::ShowSinksPage(SinksPage::Runs));
     assert_eq!(export(&mut harness).view, ViewName::Stability);
     assert_line_writes_the_same(&mut harness, &dialogs);

@@ -187,7 +187,7 @@ fn files(state: &AppState, command: FilesCommand) -> Option<Command> {
 }
 
 fn sinks_page(state: &AppState, page: SinksPage) -> Option<Command> {
-    let there = state.view.tab != Tab::Sinks || state.view.sinks_page == page;
+    let there = state.view.tab == Tab::Sinks && state.view.sinks_page == page;
     (state.run.is_some() && !there).then_some(Command::ShowSinksPage(page))
 }
 

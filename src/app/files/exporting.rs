@@ -58,9 +58,8 @@ impl AppState {
     fn exported_args(&self, view: ViewName) -> Option<RenderArgs> {
         let run = self.run.as_ref()?;
         let focus = (self.view.focus.layer, self.view.focus.head);
-        let dark = self.settings.theme == egui::ThemePreference::Dark;
         Some(RenderArgs {
-            theme: if dark { Theme::Dark } else { Theme::Light },
+            theme: if self.is_dark { Theme::Dark } else { Theme::Light },
             token: self.exported_tokens(view),
             by: match self.view.strip {
                 _ if self.view.selected.is_none() => StripBy::Mass,
