@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 /// A handle on the thread that computes tiles. Every call returns at once; dropping it ends the thread.
 #[derive(Debug)]
@@ -69,6 +70,14 @@ impl PatternWorker {
     /// A tile that is done, if there is one.
     pub fn poll(&mut self) -> Option<(PatternKey, Arc<PatternTile>)> {
         let (key, tile) = self.results.try_recv().ok()?;
+        self.pending.retain(|pending| *pending != key);
+        Some((key, tile))
+    }
+
+    /// A tile that is done before `until`; waits for it that long.
+    pub fn poll_until(&mut self, until: Instant) -> Option<(PatternKey, Arc<PatternTile>)> {
+        let patience = until.saturating_duration_since(Instant::now());
+        let (key, tile) = self.results.recv_timeout(patience).ok()?;
         self.pending.retain(|pending| *pending != key);
         Some((key, tile))
     }

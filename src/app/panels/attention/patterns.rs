@@ -3,6 +3,7 @@
 use crate::capture::{Capture, PatternOf, PatternTile, TileArea};
 use crate::engine::patterns::{Matrix, PatternKey, PatternWorker, TileCache, TileOrder};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// All thumbnails together take no more than this.
 const THUMBNAIL_BYTES: usize = 64 << 20;
@@ -59,13 +60,28 @@ impl Patterns {
     /// Takes what the worker has done.
     pub(super) fn poll(&mut self) {
         while let Some((key, tile)) = self.worker.as_mut().and_then(PatternWorker::poll) {
-            // A short prompt's thumbnail is its large tile as well.
-            if let Some(index) = self.thumbnails.place_of(&key) {
-                self.thumbnails.put(index, Arc::clone(&tile));
-            }
-            if key.matrix.is_made_of(&self.runs) {
-                self.cache.insert(key, tile);
-            }
+            self.take(key, tile);
+        }
+    }
+
+    /// Waits for a tile that was asked for, for so long at most: a sketch comes within a few milliseconds, and a
+    /// frame without any pattern would be seen as a flash.
+    pub(super) fn wait_for(&mut self, wanted: &PatternKey, patience: Duration) -> Option<Arc<PatternTile>> {
+        let until = Instant::now() + patience;
+        while !self.cache.contains(wanted) {
+            let (key, tile) = self.worker.as_mut()?.poll_until(until)?;
+            self.take(key, tile);
+        }
+        self.cache.get(wanted)
+    }
+
+    fn take(&mut self, key: PatternKey, tile: Arc<PatternTile>) {
+        // A short prompt's thumbnail is its large tile as well.
+        if let Some(index) = self.thumbnails.place_of(&key) {
+            self.thumbnails.put(index, Arc::clone(&tile));
+        }
+        if key.matrix.is_made_of(&self.runs) {
+            self.cache.insert(key, tile);
         }
     }
 

@@ -13,6 +13,10 @@ use crate::engine::patterns::{Matrix, PatternKey, TileOrder};
 use crate::widgets::level::{self, Screen, TileRequest};
 use crate::widgets::viewport::Viewport;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a frame waits for the first sketch of a pattern: less than half of what a display takes for one.
+const SKETCH_PATIENCE: Duration = Duration::from_millis(7);
 
 /// What there is to show: a run, and what else about it matters to the attention view.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +92,8 @@ pub struct AttentionState {
     shaping: Arc<Shaping>,
     detail: Option<TileRequest>,
     settled: bool,
+    /// The sketch that a frame has waited for.
+    waited_for: Option<PatternKey>,
 }
 
 impl Default for AttentionState {
@@ -121,6 +127,7 @@ impl Default for AttentionState {
             shaping: Arc::default(),
             detail: None,
             settled: false,
+            waited_for: None,
         }
     }
 }
@@ -422,13 +429,20 @@ impl AttentionState {
         let overview = order(&level::overview(side, screen));
         let detail = self.detail.as_ref().map(order);
         let sketch = TileOrder { matrix: matrix.clone(), area: overview.area.sketched() };
-        let coarse = self.coarse(shown, &matrix, &overview, &sketch);
+        let mut coarse = self.coarse(shown, &matrix, &overview, &sketch);
         // A detail says more than the overview: when both are missing, it comes first.
         let mut wanted = Vec::new();
         wanted.extend(coarse.is_none().then(|| sketch.clone()));
         wanted.extend(detail.clone());
         wanted.push(overview.clone());
         self.settled = self.patterns.show(ctx, wanted);
+        let is_new = self.waited_for.as_ref() != Some(&sketch.key());
+        if coarse.is_none() && is_new {
+            let key = sketch.key();
+            coarse = self.patterns.wait_for(&key, SKETCH_PATIENCE).map(|tile| (key.clone(), tile));
+            // Once a matrix: where it takes longer, frames go on without.
+            self.waited_for = Some(key);
+        }
 
         let mut tiles: Vec<(PatternKey, Arc<PatternTile>)> = coarse.into_iter().collect();
         match detail.and_then(|order| Some((order.key(), self.patterns.tile(&order.key())?))) {
