@@ -1,6 +1,7 @@
 //! `sinkscope bench views`: what a frame costs, and how soon a pattern is there.
 
 mod script;
+mod sessions;
 mod stand;
 
 use super::made_up_ids;
@@ -44,6 +45,8 @@ struct Report {
     #[serde(flatten)]
     figures: Figures,
     memory: Memory,
+    /// Saving and opening the run; not in the window, where frames are what counts.
+    sessions: Vec<sessions::SessionCost>,
 }
 
 /// Bytes; the weights are the model's, loaded as f32.
@@ -94,6 +97,7 @@ fn measure(args: &ViewsArgs, n: usize, cancel: &CancelToken) -> Result<Report> {
             peak_rss_bytes: peak_rss_bytes(),
         },
         figures: measured,
+        sessions: if args.window { Vec::new() } else { sessions::measure(&capture)? },
     })
 }
 
