@@ -23,6 +23,7 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, commands: &mut Vec<Command>) {
         let response =
             ui.add(TextEdit::singleline(&mut typed).hint_text("/path/to/model.gguf").desired_width(460.0));
         controls::name(&response, "Path");
+        let response = response.on_hover_text("A path on this machine; Enter takes it");
         let entered = response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if response.changed() {
             commands.push(Command::SetPathField(typed.clone()));
