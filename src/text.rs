@@ -22,6 +22,12 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// The letter that names the thing at a place of a list: A, B, …; what comes behind Z is Z.
+#[must_use]
+pub fn letter(place: usize) -> char {
+    char::from(b'A' + u8::try_from(place.min(25)).unwrap_or(25))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

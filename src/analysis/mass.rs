@@ -34,6 +34,14 @@ impl Selection {
     pub fn heads_of(&self, heads: usize) -> Vec<usize> {
         chosen(self.heads.as_deref(), heads)
     }
+
+    /// The chosen heads of the chosen layers as `(layer, head)`, in order.
+    #[must_use]
+    pub fn pairs(&self, layers: usize, heads: usize) -> Vec<(usize, usize)> {
+        let heads = self.heads_of(heads);
+        let of_layer = |layer| heads.iter().map(move |&head| (layer, head));
+        self.layers_of(layers).into_iter().flat_map(of_layer).collect()
+    }
 }
 
 fn chosen(wanted: Option<&[usize]>, count: usize) -> Vec<usize> {

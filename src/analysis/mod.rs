@@ -25,7 +25,7 @@ pub use mass::{LayerMass, MassTable, Selection, Visibility};
 pub use norms::{NormRatios, norm_ratios_by_layer};
 pub use order::{HeadOrder, ranked};
 pub use partners::{HeadWeight, Partners, PartnersKey, partners_of};
-pub use peak::{MOST_PEAK_KEYS, PeakSplit, PeakTable};
+pub use peak::{MOST_PEAK_KEYS, PEAK_BINS, PeakSplit, PeakTable, peak_bins};
 pub use profile::{
     ProfileKind, Profiles, alpha_of_key, far_lift_of_key, far_lift_of_layers, profile_of_layers,
 };

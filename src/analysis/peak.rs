@@ -6,6 +6,19 @@ use crate::capture::Capture;
 /// Keys that the slider lets count as the peak, at most.
 pub const MOST_PEAK_KEYS: usize = 64;
 
+/// Bins of a histogram of peak shares.
+pub const PEAK_BINS: usize = 20;
+
+/// How many of some peak shares, each 0…1, fall into each of [`PEAK_BINS`] equal bins.
+#[must_use]
+pub fn peak_bins(shares: &[f64]) -> [usize; PEAK_BINS] {
+    let mut bins = [0; PEAK_BINS];
+    for share in shares {
+        bins[((share * PEAK_BINS as f64) as usize).min(PEAK_BINS - 1)] += 1;
+    }
+    bins
+}
+
 /// The mean row of one head, split in three. They sum to 1 up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct PeakSplit {
@@ -153,5 +166,12 @@ mod tests {
         // Of three rows the second is not finite, and in no column sum.
         let table = table(&[1.25, 0.25, 0.5], |row| (row != 1).then_some(0.0));
         assert!((table.split(0, 0, 1).expect("a row").peak - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn every_head_falls_into_one_bin() {
+        let bins = peak_bins(&[0.0, 0.049, 0.05, 0.5, 1.0]);
+        assert_eq!((bins[0], bins[1], bins[10], bins[19]), (2, 1, 1, 1));
+        assert_eq!(bins.iter().sum::<usize>(), 5);
     }
 }

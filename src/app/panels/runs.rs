@@ -1,5 +1,8 @@
 //! The open runs as a menu: which one is shown, the others, what they hold.
 
+/// What an open run is called, by its place among those that are not shown: A is the latest.
+pub(in crate::app) use crate::text::letter;
+
 use crate::app::command::Command;
 use crate::app::format;
 use crate::app::shelf::RunsCommand;
@@ -54,11 +57,6 @@ fn entry(ui: &mut Ui, place: usize, capture: &Capture, commands: &mut Vec<Comman
             ui.close();
         }
     });
-}
-
-/// What an open run is called, by its place among those that are not shown: A is the latest.
-pub(in crate::app) fn letter(place: usize) -> char {
-    char::from(b'A' + u8::try_from(place.min(25)).unwrap_or(25))
 }
 
 /// What a run is, in a line: prompt, tokens, model.

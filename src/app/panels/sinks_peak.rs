@@ -1,6 +1,6 @@
 //! The two components of each head's mass: the peak on the first P positions, and the tail.
 
-use crate::analysis::{MOST_PEAK_KEYS, PeakSplit};
+use crate::analysis::{MOST_PEAK_KEYS, PEAK_BINS, PeakSplit, peak_bins};
 use crate::app::command::Command;
 use crate::app::format;
 use crate::app::run::Run;
@@ -12,8 +12,6 @@ use crate::widgets::cell_map::CellMap;
 use crate::widgets::controls;
 use egui::{Align2, Color32, FontId, Rect, RichText, Sense, Slider, Ui, pos2, vec2};
 
-/// Bins of the histogram.
-const BINS: usize = 20;
 const HISTOGRAM_HEIGHT: f32 = 84.0;
 const GUTTER: f32 = 20.0;
 
@@ -35,20 +33,18 @@ pub(super) fn ui(ui: &mut Ui, state: &AppState, run: &Run, commands: &mut Vec<Co
         }
         ui.monospace(format!("{keys:>3} keys"));
     });
-    let chosen = chosen_heads(state, run);
+    let chosen = chosen_heads(run);
     shares(ui, run.peaks.mean(chosen.iter().copied(), keys), palette);
     let splits: Vec<f64> =
         chosen.iter().filter_map(|&(layer, head)| Some(run.peaks.split(layer, head, keys)?.peak)).collect();
     histogram(ui, &splits, palette);
-    map(ui, state, run, keys, commands);
+    map(ui, run, keys, commands);
 }
 
 /// The layers and heads that the profile averages over.
-fn chosen_heads(state: &AppState, run: &Run) -> Vec<(usize, usize)> {
+fn chosen_heads(run: &Run) -> Vec<(usize, usize)> {
     let spec = &run.capture.model.spec;
-    let layers = state.view.layers.of(spec).unwrap_or_else(|| (0..spec.layers).collect());
-    let heads = state.view.head.map_or(0..spec.heads, |head| head..head + 1);
-    layers.into_iter().flat_map(|layer| heads.clone().map(move |head| (layer, head))).collect()
+    run.analysis.options.selection.pairs(spec.layers, spec.heads)
 }
 
 /// The mean shares as one bar whose parts are named.
@@ -94,14 +90,6 @@ fn shares(ui: &mut Ui, mean: Option<PeakSplit>, palette: Palette) {
     ));
 }
 
-fn bins(splits: &[f64]) -> [usize; BINS] {
-    let mut bins = [0; BINS];
-    for peak in splits {
-        bins[((peak * BINS as f64) as usize).min(BINS - 1)] += 1;
-    }
-    bins
-}
-
 /// How many heads have which peak share.
 fn histogram(ui: &mut Ui, splits: &[f64], palette: Palette) {
     ui.add_space(4.0);
@@ -110,13 +98,13 @@ fn histogram(ui: &mut Ui, splits: &[f64], palette: Palette) {
     let (rect, response) =
         ui.allocate_exact_size(vec2(ui.available_width(), HISTOGRAM_HEIGHT), Sense::hover());
     let plot = Rect::from_min_max(rect.min + vec2(GUTTER, 2.0), rect.max - vec2(0.0, 14.0));
-    let bins = bins(splits);
+    let bins = peak_bins(splits);
     let most = bins.iter().copied().max().unwrap_or(0).max(1);
-    let width = plot.width() / BINS as f32;
+    let width = plot.width() / PEAK_BINS as f32;
     let hovered = response
         .hover_pos()
         .filter(|pos| plot.expand2(vec2(0.0, 14.0)).contains(*pos))
-        .map(|pos| (((pos.x - plot.left()) / width).max(0.0) as usize).min(BINS - 1));
+        .map(|pos| (((pos.x - plot.left()) / width).max(0.0) as usize).min(PEAK_BINS - 1));
     ui.painter().rect_filled(plot, 0.0, palette.well);
     for (bin, &count) in bins.iter().enumerate() {
         let height = plot.height() * count as f32 / most as f32;
@@ -134,7 +122,12 @@ fn histogram(ui: &mut Ui, splits: &[f64], palette: Palette) {
     text(plot.center_bottom() + vec2(0.0, 2.0), Align2::CENTER_TOP, "50%".to_owned());
     text(plot.right_bottom() + vec2(0.0, 2.0), Align2::RIGHT_TOP, "100%".to_owned());
     let said = hovered.map(|bin| {
-        format!("{} heads with {}–{}% on the peak", bins[bin], bin * 100 / BINS, (bin + 1) * 100 / BINS)
+        format!(
+            "{} heads with {}–{}% on the peak",
+            bins[bin],
+            bin * 100 / PEAK_BINS,
+            (bin + 1) * 100 / PEAK_BINS
+        )
     });
     response.widget_info(|| {
         let mut info = egui::WidgetInfo::labeled(egui::Role::Image, true, "Heads by peak share");
@@ -146,7 +139,7 @@ fn histogram(ui: &mut Ui, splits: &[f64], palette: Palette) {
     }
 }
 
-fn map(ui: &mut Ui, state: &AppState, run: &Run, keys: usize, commands: &mut Vec<Command>) {
+fn map(ui: &mut Ui, run: &Run, keys: usize, commands: &mut Vec<Command>) {
     let palette = Palette::of(ui);
     ui.label(RichText::new("peak share · layer × head · 0 to 1").size(11.0).color(palette.weak));
     let table = ColorTable::new(
@@ -179,21 +172,9 @@ fn map(ui: &mut Ui, state: &AppState, run: &Run, keys: usize, commands: &mut Vec
             |split| format!("peak {}, tail {}", format::percent(split.peak), format::percent(split.tail)),
         );
         let chosen =
-            if chosen_heads(state, run).contains(&(layer, head)) { "" } else { "\nNot in the shares above" };
+            if chosen_heads(run).contains(&(layer, head)) { "" } else { "\nNot in the shares above" };
         output
             .response
             .on_hover_text(format!("Layer {layer}, head {head}: {said}{chosen}\nClick to focus this head"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_head_falls_into_one_bin() {
-        let bins = bins(&[0.0, 0.049, 0.05, 0.5, 1.0]);
-        assert_eq!((bins[0], bins[1], bins[10], bins[19]), (2, 1, 1, 1));
-        assert_eq!(bins.iter().sum::<usize>(), 5);
     }
 }

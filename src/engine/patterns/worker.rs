@@ -69,9 +69,7 @@ impl PatternWorker {
 
     /// A tile that is done, if there is one.
     pub fn poll(&mut self) -> Option<(PatternKey, Arc<PatternTile>)> {
-        let (key, tile) = self.results.try_recv().ok()?;
-        self.pending.retain(|pending| *pending != key);
-        Some((key, tile))
+        self.poll_until(Instant::now())
     }
 
     /// A tile that is done before `until`; waits for it that long.

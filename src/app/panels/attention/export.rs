@@ -56,7 +56,7 @@ impl AttentionState {
                 order: self.grid.order,
                 as_map: self.grid.shows_values,
                 without_sinks: self.grid.compares_without_sinks,
-                ..with_scale(self.weights.scale, self.with_focus(args))
+                ..with_scale(self.weights.scale, with_pattern(self.focused(focus), args))
             },
             _ => with_scale(self.weights.scale, args),
         }
@@ -68,15 +68,6 @@ impl AttentionState {
         self.comparison.shown().filter(|_| self.mode == Mode::Difference)
     }
 
-    /// The pattern that is shown large, where it is a mean.
-    fn with_focus(&self, args: RenderArgs) -> RenderArgs {
-        match self.mean {
-            Some(PatternOf::LayerMean(layer)) => RenderArgs { layer: Some(layer), head: None, ..args },
-            Some(PatternOf::ModelMean) => RenderArgs { layer: None, head: None, ..args },
-            _ => args,
-        }
-    }
-
     fn with_part(&self, args: RenderArgs) -> RenderArgs {
         let Some((view, side)) = self.zoom.zip(self.matrix.as_ref().map(Matrix::side)) else { return args };
         RenderArgs { queries: Some(view.rows(side)), keys: Some(view.columns(side)), ..args }
@@ -84,24 +75,17 @@ impl AttentionState {
 
     fn difference_args(&self, args: RenderArgs) -> RenderArgs {
         let Some(difference) = self.shown_difference() else { return args };
-        let (layer, head) = match difference.a.1 {
-            PatternOf::Head { layer, head } => (Some(layer), Some(head)),
-            PatternOf::LayerMean(layer) => (Some(layer), None),
-            PatternOf::ModelMean => (None, None),
-        };
         let minus = match difference.b.1 {
             PatternOf::Head { layer, head } => Some((layer, head)),
             PatternOf::LayerMean(_) | PatternOf::ModelMean => None,
         };
         let scale = self.drawn_scale();
         let args = RenderArgs {
-            layer,
-            head,
             minus,
             align: difference.by,
             color: scale.kind,
             range: Some((scale.min(), scale.max)),
-            ..args
+            ..with_pattern(difference.a.1, args)
         };
         self.with_part(args)
     }
@@ -125,4 +109,14 @@ impl AttentionState {
 fn with_scale(scale: ColorScale, args: RenderArgs) -> RenderArgs {
     let is_own = scale == ColorScale::of(scale.kind);
     RenderArgs { color: scale.kind, range: (!is_own).then(|| (scale.min(), scale.max)), ..args }
+}
+
+/// Names a pattern: a mean has no head, the model's no layer either.
+fn with_pattern(of: PatternOf, args: RenderArgs) -> RenderArgs {
+    let (layer, head) = match of {
+        PatternOf::Head { layer, head } => (Some(layer), Some(head)),
+        PatternOf::LayerMean(layer) => (Some(layer), None),
+        PatternOf::ModelMean => (None, None),
+    };
+    RenderArgs { layer, head, ..args }
 }

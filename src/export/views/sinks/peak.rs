@@ -1,7 +1,7 @@
 //! The two components of each head's mass: the peak on the first keys, and the tail.
 
 use super::cells::{Cells, map_height};
-use crate::analysis::{PeakSplit, PeakTable};
+use crate::analysis::{PEAK_BINS, PeakSplit, PeakTable, peak_bins};
 use crate::color::{ColorScale, ColorTable, ScaleKind};
 use crate::export::axes::{NOTE_SIZE, TICK_SIZE, color_bar, heading};
 use crate::export::drawing::{Anchor, Area, Drawing, Face, Label, text_width};
@@ -13,15 +13,11 @@ const WIDTH: f32 = 420.0;
 const SHARES: Area = Area { x: LEFT, y: 56.0, width: WIDTH, height: 20.0 };
 const HISTOGRAM: Area = Area { x: LEFT, y: 112.0, width: WIDTH, height: 96.0 };
 const MAP_TOP: f32 = 262.0;
-/// Bins of the histogram.
-const BINS: usize = 20;
 
 /// The layers and heads that the profile averages over.
 pub(in crate::export) fn chosen_heads(scene: &Scene<'_>) -> Vec<(usize, usize)> {
-    let (spec, selection) = (&scene.capture.model.spec, &scene.analysis.options.selection);
-    let heads = selection.heads_of(spec.heads);
-    let layers = selection.layers_of(spec.layers).into_iter();
-    layers.flat_map(|layer| heads.iter().map(move |&head| (layer, head)).collect::<Vec<_>>()).collect()
+    let spec = &scene.capture.model.spec;
+    scene.analysis.options.selection.pairs(spec.layers, spec.heads)
 }
 
 pub(in crate::export::views) fn draw(scene: &Scene<'_>, keys: usize) -> Drawing {
@@ -91,13 +87,10 @@ fn shares(drawing: &mut Drawing, scene: &Scene<'_>, mean: Option<PeakSplit>) {
 /// How many heads have which peak share.
 fn histogram(drawing: &mut Drawing, scene: &Scene<'_>, splits: &[f64]) {
     let palette = &scene.palette;
-    let mut bins = [0_usize; BINS];
-    for peak in splits {
-        bins[((peak * BINS as f64) as usize).min(BINS - 1)] += 1;
-    }
+    let bins = peak_bins(splits);
     let most = bins.iter().copied().max().unwrap_or(0).max(1);
     caption(drawing, scene, HISTOGRAM.y - 8.0, &format!("{} heads by peak share", splits.len()));
-    let width = HISTOGRAM.width / BINS as f32;
+    let width = HISTOGRAM.width / PEAK_BINS as f32;
     for (bin, &count) in bins.iter().enumerate() {
         let height = HISTOGRAM.height * count as f32 / most as f32;
         let x = HISTOGRAM.x + width * bin as f32;

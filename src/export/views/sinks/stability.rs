@@ -5,6 +5,7 @@ use crate::capture::{AlignBy, Alignment};
 use crate::export::axes::{NOTE_SIZE, TICK_SIZE, heading};
 use crate::export::drawing::{Anchor, Drawing, Label, shortened};
 use crate::export::views::Scene;
+use crate::text::letter;
 
 const LEFT: f32 = 24.0;
 const TOP: f32 = 60.0;
@@ -111,11 +112,6 @@ fn draw_row(drawing: &mut Drawing, scene: &Scene<'_>, row: &Row, y: f32) {
 
 fn run_x(run: usize) -> f32 {
     FIRST_RUN_X + RUN_WIDTH * run as f32
-}
-
-/// Runs are named by letters, as in the window.
-fn letter(run: usize) -> char {
-    char::from(b'A' + u8::try_from(run.min(25)).unwrap_or(25))
 }
 
 /// A fate in a word and a sign.
